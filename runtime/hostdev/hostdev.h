@@ -61,10 +61,10 @@ uint64_t gdri_hd_backoff_cores(void);
  * that may wait have a core each, waiting spins longer. */
 void gdri_hd_backoff_pes(int n);
 void gdri_hd_backoff_blocks(int more);
-/* What is waited for may need a thread of this process: who waits calls fn(of), one at a time, before it gives its core
- * away, on the stack of a CPU thread; fn says whether it did something. spare: as long as all wait there is a core for
- * that thread, too. NULL: nothing any more, and no thread is in it. Calls of fn are bounded. */
-void gdri_hd_backoff_drives(bool (*fn)(void *of, bool spare), void *of);
+/* What is waited for may need so many threads of this process: who waits calls fn(of), one at a time, before it gives
+ * its core away, on the stack of a CPU thread; fn says whether it did something. spare: as long as all wait there is a
+ * core for each of those threads, too. NULL: nothing any more, and no thread is in it. Calls of fn are bounded. */
+void gdri_hd_backoff_drives(bool (*fn)(void *of, bool spare), void *of, int threads);
 void gdri_hd_backoff_forget(void); /* in a forked child: fn is of threads that it does not have */
 bool gdri_hd_backoff_is_driven(void);
 /* gdri_hd_backoff, and calls fn; not on a fiber's stack. */

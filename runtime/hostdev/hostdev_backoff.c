@@ -111,6 +111,7 @@ static struct {
 	int taken; /* by who calls fn, or changes it */
 	bool (*fn)(void *of, bool spare); /* also read without: NULL, and nobody has to take it */
 	void *of;
+	int threads; /* of each PE, which do that otherwise; also read without */
 } driven;
 
 /* acquire, release: each holder sees what the one before left of `driven`, and of what fn works on */
@@ -124,12 +125,13 @@ static void driven_give(void)
 	__atomic_store_n(&driven.taken, 0, __ATOMIC_RELEASE);
 }
 
-void gdri_hd_backoff_drives(bool (*fn)(void *of, bool spare), void *of)
+void gdri_hd_backoff_drives(bool (*fn)(void *of, bool spare), void *of, int threads)
 {
 	while (!driven_take())
 		sched_yield();
 	driven.of = of;
-	/* relaxed: a hint for who has not taken it */
+	/* relaxed, both: hints for who has not taken it */
+	__atomic_store_n(&driven.threads, threads, __ATOMIC_RELAXED);
 	__atomic_store_n(&driven.fn, fn, __ATOMIC_RELAXED);
 	driven_give();
 }
@@ -217,7 +219,7 @@ GDRI_HD_SCHED bool gdri_hd_backoff_is_driven(void)
  * spare. */
 GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
 {
-	bool spare = cores_suffice(1), any;
+	bool spare = cores_suffice(__atomic_load_n(&driven.threads, __ATOMIC_RELAXED)), any; /* a hint, as above */
 
 	if (!gdri_hd_backoff_is_driven() || !driven_take()) {
 		gdri_hd_backoff(round, lookers);

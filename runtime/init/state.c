@@ -194,14 +194,14 @@ static bool drive_net(void *of, bool spare)
 static int up_drive(struct gdri_state *st)
 {
 	if (st->any_net && st->net->ops->drive)
-		gdri_hd_backoff_drives(drive_net, st->net);
+		gdri_hd_backoff_drives(drive_net, st->net, st->net->threads);
 	return 0;
 }
 
 static void down_drive(struct gdri_state *st)
 {
 	(void)st;
-	gdri_hd_backoff_drives(NULL, NULL);
+	gdri_hd_backoff_drives(NULL, NULL, 0);
 }
 
 enum kind {

@@ -43,6 +43,7 @@ struct gdri_net {
 	/* From register_heap on: what the NIC wrote may be seen later than what it wrote behind that, although the GPU
 	 * says that it keeps the order. */
 	bool late_writes;
+	int threads; /* of the transport's own, which carry the queues of a net with `drive` */
 	const char *order_text; /* from connect on: in what order writes of a queue are placed; NULL: in theirs */
 	/* From create_queues on. */
 	size_t address_bytes; /* equal on all PEs */
@@ -129,7 +130,7 @@ struct gdri_net_ops {
 	int (*connect)(struct gdri_net *net, const void *addresses, int pe, int n_pes, struct gdri_qp *qps);
 
 	/* A thread that waits carries the queues a step; whether it found something to do. Any thread, one at a time,
-	 * from connect to close; spare: there is a core for each thread that may wait and for one of the transport's.
+	 * from connect to close; spare: there is a core for each thread that may wait and for those of the transport.
 	 * NULL: they need no thread of this process, or one of the transport's alone. */
 	bool (*drive)(struct gdri_net *net, bool spare);
 

@@ -340,17 +340,32 @@ static bool fabric_begin_hmem(struct gdri_ofi_fabric *f)
 	return f->reaches_gpus;
 }
 
-int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)
+static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 {
 	const char *call;
-	int rc, ret = gdri_ofi_lib_open(&f->lib);
+	int rc = fabric_begin(f, hmem, &call);
 
-	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
-	if (ret || (gpus && fabric_begin_hmem(f)))
-		return ret;
-	rc = fabric_begin(f, false, &call);
 	if (!rc)
 		return 0;
 	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s", f->info->fabric_attr->prov_name,
 			 f->info->domain_attr->name, call, f->lib.strerror(-rc));
+}
+
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)
+{
+	int ret = gdri_ofi_lib_open(&f->lib);
+
+	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
+	if (ret || (gpus && fabric_begin_hmem(f)))
+		return ret;
+	return fabric_opens(f, false);
+}
+
+int gdri_ofi_fabric_again(struct gdri_ofi_fabric *f, const struct gdri_ofi_fabric *first)
+{
+	f->lib = first->lib;
+	f->delivers = first->delivers;
+	f->reaches_gpus = first->reaches_gpus;
+	f->info = f->lib.dupinfo(first->info);
+	return f->info ? fabric_opens(f, f->reaches_gpus) : gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
 }

@@ -53,6 +53,8 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 const char *gdri_ofi_ports(const struct fi_info *info);
 /* gpus: memory of GPUs is to be reached, if the provider can. */
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus);
+/* One more like it: in a domain of its own. */
+int gdri_ofi_fabric_again(struct gdri_ofi_fabric *f, const struct gdri_ofi_fabric *first);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
 
 #define GDRI_OFI_HOST (-1)

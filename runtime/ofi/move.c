@@ -9,7 +9,7 @@
 #include "runtime/core/clock.h"
 
 /* 0 or a negative number of the provider's. */
-static ssize_t move_post(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x,
+static ssize_t move_post(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x,
 			 const struct gdri_ofi_row *near, uint64_t addr, uint64_t key)
 {
 	struct iovec local = {near->at, near->len};
@@ -28,7 +28,7 @@ static ssize_t move_post(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x,
 	return fi_writemsg(t->fabric.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-static uint64_t move_most(const struct gdri_ofi_net *t, uint64_t len)
+static uint64_t move_most(const struct gdri_ofi_proxy *t, uint64_t len)
 {
 	uint64_t most = t->fabric.info->ep_attr->max_msg_size;
 
@@ -51,14 +51,14 @@ static bool move_meets_no_rma(const struct gdri_ofi_peer *p, uint64_t offset, ui
 	return false;
 }
 
-bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
+bool gdri_ofi_moves_by_commands(struct gdri_ofi_proxy *t, int pe, bool writes, uint32_t lkey, uint64_t local,
 				uint64_t offset, uint64_t len)
 {
 	return (writes && !t->fabric.delivers) || move_meets_no_rma(&t->peers[pe], offset, len) ||
 	       gdri_ofi_no_rma(&t->memory, lkey, local, len);
 }
 
-static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+static uint64_t move_command(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
 {
 	bool writes = op->opcode == GDRI_OP_WRITE;
 	struct gdri_ofi_queue *q = op->q;
@@ -89,7 +89,7 @@ static uint64_t move_command(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 }
 
 /* A quarter of what the provider takes, at most: some lost PEs leave room for the others. */
-static bool move_may(const struct gdri_ofi_net *t, const struct gdri_ofi_peer *p)
+static bool move_may(const struct gdri_ofi_proxy *t, const struct gdri_ofi_peer *p)
 {
 	uint64_t most = t->fabric.info->tx_attr->size / 4;
 
@@ -97,7 +97,7 @@ static bool move_may(const struct gdri_ofi_net *t, const struct gdri_ofi_peer *p
 }
 
 /* What is next, posted: bytes, 0: not now, or the operation has ended otherwise. */
-static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+static uint64_t move_piece(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
 {
 	struct gdri_ofi_queue *q = op->q;
 	struct gdri_ofi_peer *p = &t->peers[q->qp->peer];
@@ -135,7 +135,7 @@ static uint64_t move_piece(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	return near.len;
 }
 
-bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
+bool gdri_ofi_move(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
 {
 	struct gdri_ofi_queue *q = op->q;
 	uint64_t len;
@@ -148,7 +148,7 @@ bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op)
 	return true;
 }
 
-void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome)
+void gdri_ofi_moved(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x, uint32_t syndrome)
 {
 	struct gdri_ofi_peer *p = &t->peers[x->ctx.peer];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A transport over libfabric (docs/ofi.md): a thread of each PE, its proxy, reads what device code posts and executes
- * it by messages to the target's proxy, or by RMA. All that follows but gdri_ofi_memory is the proxy's alone while it
- * runs; threads of the program that wait take its part (gdri_ofi_net.engine). */
+ * it by messages to the target's proxy, or by RMA. GDR_PROXY_THREADS makes them several, each with queues of its own.
+ * All that a proxy has but its gdri_ofi_memory is its alone while it runs; threads of the program that wait take its
+ * part (gdri_ofi_proxy.engine). */
 #ifndef GDRI_OFI_H
 #define GDRI_OFI_H
 
@@ -25,7 +26,8 @@
 #define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
 #define OFI_XFERS    256u	/* RMA under way, of all queues */
 #define OFI_TO_ONE   64u	/* and to one PE: if it died unnoticed, they may stay under way */
-#define GDRI_OFI_NAME 256u /* most bytes of an address */
+#define GDRI_OFI_NAME 256u /* most bytes of an address, and of those of all proxies of a PE */
+#define OFI_PROXIES  8	   /* most of a PE: options.def, PROXY_THREADS */
 #define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
 
 /* ---- messages ---- */
@@ -51,7 +53,7 @@ struct gdri_ofi_command {
 	uint16_t
 		len; /* PUT: bytes that follow, from offset & 7 on. AMO: a struct gdri_net_atomic follows */
 	uint8_t verb, flags;
-	uint32_t slot; /* of the queue, among those to the target; not of LIST */
+	uint32_t slot; /* of the queue, among those to the target; LIST: one of the proxy's */
 };
 
 struct gdri_ofi_answer {
@@ -100,6 +102,7 @@ struct gdri_ofi_xfer {
 
 struct gdri_ofi_queue {
 	const struct gdri_qp *qp;
+	const uint64_t *bell;
 	uint64_t rung;	  /* what the doorbell was when it was last looked at */
 	uint64_t cq_pi;	  /* entries written, free-running */
 	uint16_t ci, end; /* next block; behind the last posted one */
@@ -153,11 +156,45 @@ struct gdri_ofi_peer {
 	struct gdri_ofi_message replies[OFI_WINDOW];
 };
 
+/* One of the PE's proxies: its queues, and an endpoint in a domain of its own, whose peers are the proxies of its
+ * number at other PEs. Provider tcp takes one lock for all of a domain, and some bind memory to an endpoint. */
+struct gdri_ofi_proxy {
+	struct gdri_ofi_net *net;
+	int index;
+	uint64_t token; /* the PE's, and index more */
+	struct gdri_ofi_fabric fabric;
+	struct gdri_ofi_memory memory;
+	size_t n_queues;
+	struct gdri_ofi_queue *queues; /* [n_queues] */
+	struct gdri_ofi_peer *peers;   /* [net->n_pes] */
+
+	uint32_t n_received;
+	uint32_t n_unreceived, n_unsent; /* for which the provider had no room */
+	struct gdri_ofi_message *received; /* [n_received] */
+	uint8_t *space;			   /* of all messages */
+	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
+	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
+
+	pthread_t thread;
+	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
+	uint64_t driven; /* when such a thread last did (ns) */
+	uint64_t owing;	 /* when it left replies behind (ns); 0: it left none */
+	bool spare;	 /* there is a core for each such thread and for those of the proxies */
+	bool watched;	 /* the proxy's thread is awake, and sends what others leave behind */
+	uint32_t n_owed; /* replies of all PEs that are owed */
+	uint64_t n_carried; /* replies that went with requests */
+	uint64_t looked; /* at the peers, when (ns) */
+	bool runs;
+	struct gdri_ofi_tried { /* what a connection of this PE's own showed, once: it may take its time */
+		int pe;
+		char what[120]; /* empty: none was tried */
+	} tried;
+};
+
+/* What the proxies of a PE share. While they run each changes what is of its queues, and `warned`. */
 struct gdri_ofi_net {
 	struct gdri_net net;
 	struct gdri_options opt;
-	struct gdri_ofi_fabric fabric;
-	struct gdri_ofi_memory memory;
 	struct gdri_net_layout layout;
 	char name[64], text[400];
 	uint64_t token;
@@ -167,44 +204,45 @@ struct gdri_ofi_net {
 	size_t ring_len;
 	uint64_t *bells;	       /* [layout.n] doorbells, behind them */
 	struct gdri_cuda *poster;      /* whose threads post; NULL: threads of the host */
-	struct gdri_ofi_queue *queues; /* [layout.n] */
-	struct gdri_ofi_peer *peers;   /* [n_pes] */
 	bool *refuses; /* [layout.n] as a target, of the other PEs' queues: a command failed here */
-
-	uint32_t n_received;
-	uint32_t n_unreceived, n_unsent; /* for which the provider had no room */
-	struct gdri_ofi_message *received; /* [n_received] */
-	uint8_t *space;			   /* of all messages */
-	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
-	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
-
-	struct gdri_ofi_place place; /* of the thread */
-	pthread_t thread;
-	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
-	uint64_t driven; /* when such a thread last did (ns) */
-	uint64_t owing;	 /* when it left replies behind (ns); 0: it left none */
-	bool spare;	 /* there is a core for each such thread and for the proxy's */
-	bool watched;	 /* the proxy's thread is awake, and sends what others leave behind */
-	uint32_t n_owed; /* replies of all PEs that are owed */
-	uint64_t n_carried; /* replies that went with requests */
-	uint64_t looked; /* at the peers, when (ns) */
-	bool runs, stop;
-	struct gdri_ofi_tried { /* what a connection of this PE's own showed, once: it may take its time */
-		int pe;
-		char what[120]; /* empty: none was tried */
-	} tried;
+	bool *warned;  /* [n_pes] that the PE is lost: by the first proxy that lost it */
+	struct gdri_ofi_place place; /* of the threads */
+	pthread_mutex_t changes; /* of the memories of all proxies, which have everything at equal places */
+	pthread_mutex_t staged;	 /* operations in memory of a GPU: an atomic there is a copy, a change, and a copy */
+	bool stop;
+	int n_proxies; /* from connect on, equal on all PEs */
+	struct gdri_ofi_proxy *proxies[OFI_PROXIES];
 };
 
+/* Whose a queue is, at both ends: what it carries stays between two proxies, and in its order. */
+static inline int gdri_ofi_owner(const struct gdri_ofi_net *net, uint32_t slot)
+{
+	return (int)(slot % (uint32_t)net->n_proxies);
+}
+
+/* Operations in the memory of GPUs are one proxy's at a time; false: another one's, not now. */
+static inline bool gdri_ofi_stage_begin(struct gdri_ofi_proxy *t)
+{
+	/* pairs with its unlock: the copies of who had it have ended */
+	return !t->memory.lane || !pthread_mutex_trylock(&t->net->staged);
+}
+
+static inline void gdri_ofi_stage_end(struct gdri_ofi_proxy *t)
+{
+	if (t->memory.lane)
+		pthread_mutex_unlock(&t->net->staged);
+}
+
 /* message.c: sending, receiving */
-int gdri_ofi_messages_open(struct gdri_ofi_net *t);
-void gdri_ofi_messages_close(struct gdri_ofi_net *t);
-void gdri_ofi_receive(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
+int gdri_ofi_messages_open(struct gdri_ofi_proxy *t);
+void gdri_ofi_messages_close(struct gdri_ofi_proxy *t);
+void gdri_ofi_receive(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m);
 /* Fills the head. */
-void gdri_ofi_seal(struct gdri_ofi_net *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind, uint32_t seq);
+void gdri_ofi_seal(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind, uint32_t seq);
 /* What is sealed. What the provider has no room for stays ready, for the next call. */
-void gdri_ofi_send(struct gdri_ofi_net *t, struct gdri_ofi_message *m);
+void gdri_ofi_send(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m);
 /* OFI_PROBE, OFI_LEAVES, unless one is under way. */
-void gdri_ofi_tell(struct gdri_ofi_net *t, int pe, enum gdri_ofi_kind kind);
+void gdri_ofi_tell(struct gdri_ofi_proxy *t, int pe, enum gdri_ofi_kind kind);
 /* Begins a message. */
 void gdri_ofi_clear(struct gdri_ofi_message *m);
 /* Room for len bytes, a multiple of 8, behind what is there; the caller knows that there is. */
@@ -217,37 +255,37 @@ static inline uint32_t gdri_ofi_padded(uint64_t offset, uint32_t len)
 
 /* serve.c: the target's side */
 /* Executes the PE's requests that are due; their replies are owed. */
-void gdri_ofi_serve(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_serve(struct gdri_ofi_proxy *t, int pe);
 /* Appends what is owed to a sealed request to that PE, as far as there is room. */
-void gdri_ofi_carry(struct gdri_ofi_net *t, int pe, struct gdri_ofi_message *request);
+void gdri_ofi_carry(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_message *request);
 /* Sends what is owed. */
-void gdri_ofi_reply(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_reply(struct gdri_ofi_proxy *t, int pe);
 /* It will not be sent. */
-void gdri_ofi_owe_nothing(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_owe_nothing(struct gdri_ofi_proxy *t, int pe);
 
 /* request.c: the source's side */
 /* The request to the PE that has room for the command and its answer; NULL: not now. */
-struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
+struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_proxy *t, int pe,
 				       const struct gdri_ofi_command *c);
 /* Appends it; returns where its data goes. */
-void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r,
+void *gdri_ofi_command(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_request *r,
 		       const struct gdri_ofi_command *c, struct gdri_ofi_op *op);
 /* Its data comes from this place in memory of a GPU, and is there when the request is sent. */
-void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr, void *data,
-			   uint32_t len);
+void gdri_ofi_command_from(struct gdri_ofi_proxy *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr,
+			   void *data, uint32_t len);
 /* Asks for the list of parts. */
-void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list);
+void gdri_ofi_ask(struct gdri_ofi_proxy *t, int pe, uint32_t list);
 /* Sends what is filled, or has it go when its data is there. */
-void gdri_ofi_flush(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_flush(struct gdri_ofi_proxy *t, int pe);
 /* Sends those of which that is so. */
-void gdri_ofi_land(struct gdri_ofi_net *t, int pe);
+void gdri_ofi_land(struct gdri_ofi_proxy *t, int pe);
 /* They will not be sent. */
-void gdri_ofi_drop(struct gdri_ofi_net *t, int pe);
-void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply);
+void gdri_ofi_drop(struct gdri_ofi_proxy *t, int pe);
+void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *reply);
 
 /* queue.c: entries */
 /* Takes what is posted as far as there is room; whether it took any. */
-bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q);
+bool gdri_ofi_run(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q);
 /* One command or piece of the operation came to its end. */
 void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome);
 /* All that is under way did. */
@@ -259,22 +297,22 @@ static inline uint32_t gdri_ofi_piece(uint32_t message)
 	return message / 8 > OFI_SHORT ? message / 8 : OFI_SHORT;
 }
 /* Whether it goes by commands. */
-bool gdri_ofi_moves_by_commands(struct gdri_ofi_net *t, int pe, bool writes, uint32_t lkey, uint64_t local,
+bool gdri_ofi_moves_by_commands(struct gdri_ofi_proxy *t, int pe, bool writes, uint32_t lkey, uint64_t local,
 				uint64_t offset, uint64_t len);
 /* Posts what is left of the entry at the queue's ci; false: not all of it, not now. The peer may be lost then. */
-bool gdri_ofi_move(struct gdri_ofi_net *t, struct gdri_ofi_op *op);
-void gdri_ofi_moved(struct gdri_ofi_net *t, struct gdri_ofi_xfer *x, uint32_t syndrome);
+bool gdri_ofi_move(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op);
+void gdri_ofi_moved(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x, uint32_t syndrome);
 
 /* way.c: in words, how the PE is looked for, and what to change */
-void gdri_ofi_way(struct gdri_ofi_net *t, int pe, char *text, size_t room);
+void gdri_ofi_way(struct gdri_ofi_proxy *t, int pe, char *text, size_t room);
 
 /* proxy.c: the thread */
-int gdri_ofi_proxy_start(struct gdri_ofi_net *t);
+int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t);
 /* A round by another thread, if nobody makes one; whether there was something to do. spare: net.h. */
-bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t, bool spare);
-/* What was posted before is executed, if it can be soon. */
-void gdri_ofi_proxy_stop(struct gdri_ofi_net *t);
+bool gdri_ofi_proxy_drive(struct gdri_ofi_proxy *t, bool spare);
+/* What was posted before is executed, if it can be soon: net->stop is set. */
+void gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t);
 /* Ends all that is under way to the PE. */
-void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why);
+void gdri_ofi_lost(struct gdri_ofi_proxy *t, int pe, const char *why);
 
 #endif

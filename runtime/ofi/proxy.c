@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The thread: looks at the doorbells of all queues and at the provider's completions, in turns, and sleeps where both
+/* The thread: looks at the doorbells of its queues and at the provider's completions, in turns, and sleeps where both
  * are quiet. */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "runtime/ofi/ofi.h"
@@ -32,17 +32,17 @@
 /* ---- lost peers ---- */
 
 /* Whether an entry waits for the PE, also one of which nothing has gone out. */
-static bool lost_matters(const struct gdri_ofi_net *t, int pe)
+static bool lost_matters(const struct gdri_ofi_proxy *t, int pe)
 {
 	size_t i;
 
-	for (i = 0; i < t->layout.n; i++)
+	for (i = 0; i < t->n_queues; i++)
 		if (t->queues[i].qp->peer == pe && t->queues[i].first != t->queues[i].next)
 			return true;
 	return false;
 }
 
-void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
+void gdri_ofi_lost(struct gdri_ofi_proxy *t, int pe, const char *why)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	uint32_t i;
@@ -50,31 +50,32 @@ void gdri_ofi_lost(struct gdri_ofi_net *t, int pe, const char *why)
 	if (p->lost)
 		return;
 	p->lost = true;
-	if (lost_matters(t, pe) &&
-	    !__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) /* else it left, as this PE does */
-		gdri_warn("ofi: PE %d cannot be reached by %s: %s", pe, t->name, why);
+	/* where this PE stops, the other one left, too; relaxed: says who warns, and pairs with nothing */
+	if (lost_matters(t, pe) && !__atomic_load_n(&t->net->stop, __ATOMIC_RELAXED) &&
+	    !__atomic_exchange_n(&t->net->warned[pe], true, __ATOMIC_RELAXED))
+		gdri_warn("ofi: PE %d cannot be reached by %s: %s", pe, t->net->name, why);
 	for (i = 0; i < OFI_XFERS; i++)
 		if (t->xfers[i].ctx.peer == pe)
 			t->xfers[i].op = NULL;
 	gdri_ofi_drop(t, pe);
 	gdri_ofi_owe_nothing(t, pe);
 	p->under_way = 0;
-	for (i = 0; i < t->layout.n; i++)
+	for (i = 0; i < t->n_queues; i++)
 		if (t->queues[i].qp->peer == pe)
 			gdri_ofi_give_up(&t->queues[i], GDRI_NET_LOST);
 }
 
 /* Waits end first, after GDR_TIMEOUT, and say who stands still: a PE that goes on after that is none that is lost. */
-static void proxy_watch(struct gdri_ofi_net *t, int pe, uint64_t now)
+static void proxy_watch(struct gdri_ofi_proxy *t, int pe, uint64_t now)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	char why[96];
 
 	if (p->lost || !p->under_way || now < p->progress + PROBE_NS)
 		return;
-	if (now > p->progress + 2u * (uint64_t)t->opt.timeout_ms * 1000000u) {
+	if (now > p->progress + 2u * (uint64_t)t->net->opt.timeout_ms * 1000000u) {
 		snprintf(why, sizeof(why), "nothing came within %u ms, twice GDR_TIMEOUT",
-			 2 * (unsigned int)t->opt.timeout_ms);
+			 2 * (unsigned int)t->net->opt.timeout_ms);
 		gdri_ofi_lost(t, pe, why);
 	} else if (now > p->probed + PROBE_NS) {
 		p->probed = now;
@@ -83,11 +84,11 @@ static void proxy_watch(struct gdri_ofi_net *t, int pe, uint64_t now)
 }
 
 /* Time in which this PE itself stood still counts for nobody. */
-static void proxy_slept(struct gdri_ofi_net *t, uint64_t now)
+static void proxy_slept(struct gdri_ofi_proxy *t, uint64_t now)
 {
 	int pe;
 
-	for (pe = 0; t->looked && now > t->looked + PROBE_NS && pe < t->n_pes; pe++)
+	for (pe = 0; t->looked && now > t->looked + PROBE_NS && pe < t->net->n_pes; pe++)
 		t->peers[pe].progress += now - t->looked;
 	t->looked = now;
 }
@@ -95,13 +96,13 @@ static void proxy_slept(struct gdri_ofi_net *t, uint64_t now)
 /* ---- completions of the provider ---- */
 
 /* Who sent it is not known before its token is right. */
-static bool proxy_is_head(const struct gdri_ofi_net *t, const struct gdri_ofi_head *h, size_t len)
+static bool proxy_is_head(const struct gdri_ofi_proxy *t, const struct gdri_ofi_head *h, size_t len)
 {
-	return len >= sizeof(*h) && h->token == t->token && h->pe < t->n_pes && h->bytes <= len - sizeof(*h);
+	return len >= sizeof(*h) && h->token == t->token && h->pe < t->net->n_pes && h->bytes <= len - sizeof(*h);
 }
 
 /* The replies behind a request. */
-static void proxy_carried(struct gdri_ofi_net *t, const struct gdri_ofi_head *request, size_t len)
+static void proxy_carried(struct gdri_ofi_proxy *t, const struct gdri_ofi_head *request, size_t len)
 {
 	const struct gdri_ofi_head *h = request;
 	size_t left = len;
@@ -116,7 +117,7 @@ static void proxy_carried(struct gdri_ofi_net *t, const struct gdri_ofi_head *re
 	}
 }
 
-static void proxy_received(struct gdri_ofi_net *t, struct gdri_ofi_message *m, size_t len)
+static void proxy_received(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m, size_t len)
 {
 	const struct gdri_ofi_head *h = m->head;
 	struct gdri_ofi_peer *p;
@@ -143,7 +144,7 @@ static void proxy_received(struct gdri_ofi_net *t, struct gdri_ofi_message *m, s
 	gdri_ofi_receive(t, m);
 }
 
-static void proxy_done(struct gdri_ofi_net *t, struct gdri_ofi_ctx *c, size_t len)
+static void proxy_done(struct gdri_ofi_proxy *t, struct gdri_ofi_ctx *c, size_t len)
 {
 	if (c->what == OFI_RECEIVES)
 		proxy_received(t, (struct gdri_ofi_message *)(void *)c, len);
@@ -159,7 +160,7 @@ static bool error_is_access(int err)
 	       err == FI_EFAULT || err == FI_EPERM;
 }
 
-static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e)
+static void proxy_failed(struct gdri_ofi_proxy *t, const struct fi_cq_err_entry *e)
 {
 	struct gdri_ofi_ctx *c = e->op_context;
 	char text[160] = "", why[240];
@@ -170,7 +171,7 @@ static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e
 	snprintf(why, sizeof(why), "%s%s%s%s", t->fabric.lib.strerror(e->err), *text ? " (" : "", text,
 		 *text ? ")" : "");
 	if (c->what == OFI_RECEIVES) {
-		if (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED) && e->err != FI_ECANCELED)
+		if (!__atomic_load_n(&t->net->stop, __ATOMIC_RELAXED) && e->err != FI_ECANCELED)
 			gdri_debug("ofi: a message was not received: %s", why);
 		gdri_ofi_receive(t, (struct gdri_ofi_message *)(void *)c);
 		return;
@@ -185,7 +186,7 @@ static void proxy_failed(struct gdri_ofi_net *t, const struct fi_cq_err_entry *e
 	proxy_done(t, c, 0);
 }
 
-static bool proxy_poll(struct gdri_ofi_net *t)
+static bool proxy_poll(struct gdri_ofi_proxy *t)
 {
 	struct fi_cq_msg_entry got[READ_MOST];
 	struct fi_cq_err_entry e = {0};
@@ -200,17 +201,17 @@ static bool proxy_poll(struct gdri_ofi_net *t)
 
 /* ---- rounds ---- */
 
-static bool proxy_queues(struct gdri_ofi_net *t)
+static bool proxy_queues(struct gdri_ofi_proxy *t)
 {
 	struct gdri_ofi_queue *q;
 	bool any = false;
 	uint64_t bell;
 	size_t i;
 
-	for (i = 0; i < t->layout.n; i++) {
+	for (i = 0; i < t->n_queues; i++) {
 		q = &t->queues[i];
 		/* acquire: pairs with fence F2 of device code, the record before the bell */
-		bell = __atomic_load_n(&t->bells[i], __ATOMIC_ACQUIRE);
+		bell = __atomic_load_n(q->bell, __ATOMIC_ACQUIRE);
 		if (bell != q->rung) {
 			q->rung = bell;
 			q->end = gdri_net_posted(q->qp);
@@ -221,7 +222,7 @@ static bool proxy_queues(struct gdri_ofi_net *t)
 	return any;
 }
 
-static void proxy_send_again(struct gdri_ofi_net *t, int pe)
+static void proxy_send_again(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	uint32_t i;
@@ -236,7 +237,7 @@ static void proxy_send_again(struct gdri_ofi_net *t, int pe)
 		gdri_ofi_send(t, &p->word);
 }
 
-static void proxy_send(struct gdri_ofi_net *t, int pe)
+static void proxy_send(struct gdri_ofi_proxy *t, int pe)
 {
 	if (t->n_unsent)
 		proxy_send_again(t, pe);
@@ -248,12 +249,12 @@ static void proxy_send(struct gdri_ofi_net *t, int pe)
 }
 
 /* What was posted meanwhile goes first, and takes the replies along. */
-static bool proxy_replies(struct gdri_ofi_net *t)
+static bool proxy_replies(struct gdri_ofi_proxy *t)
 {
 	bool any = proxy_queues(t);
 	int pe;
 
-	for (pe = 0; pe < t->n_pes; pe++) {
+	for (pe = 0; pe < t->net->n_pes; pe++) {
 		gdri_ofi_flush(t, pe);
 		gdri_ofi_reply(t, pe);
 	}
@@ -262,7 +263,7 @@ static bool proxy_replies(struct gdri_ofi_net *t)
 
 /* What is posted goes before the provider is asked. leaves: who makes the round may wait for what a request brought,
  * and answer it: it leaves the replies to its next round, or to the proxy's thread. */
-static bool proxy_round(struct gdri_ofi_net *t, bool leaves)
+static bool proxy_round(struct gdri_ofi_proxy *t, bool leaves)
 {
 	bool any = proxy_queues(t);
 	uint64_t now = gdri_now_ns();
@@ -270,7 +271,7 @@ static bool proxy_round(struct gdri_ofi_net *t, bool leaves)
 	int pe;
 
 	proxy_slept(t, now);
-	for (pe = 0; pe < t->n_pes; pe++) {
+	for (pe = 0; pe < t->net->n_pes; pe++) {
 		proxy_send(t, pe);
 		proxy_watch(t, pe, now);
 	}
@@ -299,28 +300,29 @@ static uint64_t proxy_long_nap(uint64_t *spent)
 }
 
 /* relaxed, all three of how the threads take turns: hints, which pair with nothing */
-static uint64_t proxy_idle(const struct gdri_ofi_net *t, uint64_t worked, uint64_t now)
+static uint64_t proxy_idle(const struct gdri_ofi_proxy *t, uint64_t worked, uint64_t now)
 {
 	uint64_t driven = __atomic_load_n(&t->driven, __ATOMIC_RELAXED), last = driven > worked ? driven : worked;
 
 	return now > last ? now - last : 0;
 }
 
-static bool proxy_is_driven(const struct gdri_ofi_net *t, uint64_t now)
+static bool proxy_is_driven(const struct gdri_ofi_proxy *t, uint64_t now)
 {
 	return now < __atomic_load_n(&t->driven, __ATOMIC_RELAXED) + DRIVEN_NS;
 }
 
-/* Whether a thread that waits makes the rounds, and has not stayed away from replies that it left. */
-static bool proxy_is_spared(const struct gdri_ofi_net *t)
+/* Whether a thread that waits makes the rounds, and has not stayed away from replies that it left. Of several proxies
+ * it makes one's at a time: none waits for its turn. */
+static bool proxy_is_spared(const struct gdri_ofi_proxy *t)
 {
 	uint64_t now = gdri_now_ns(), owing = __atomic_load_n(&t->owing, __ATOMIC_RELAXED);
 
-	return t->watched && proxy_is_driven(t, now) && !(owing && now > owing + OWING_NS);
+	return t->net->n_proxies == 1 && t->watched && proxy_is_driven(t, now) && !(owing && now > owing + OWING_NS);
 }
 
 /* While a thread that waits makes the rounds this one stays off its core, if there are too few. */
-static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked, uint64_t *spent)
+static void proxy_rest(const struct gdri_ofi_proxy *t, uint64_t worked, uint64_t *spent)
 {
 	uint64_t now = gdri_now_ns(), idle = proxy_idle(t, worked, now);
 	bool stays_off = proxy_is_driven(t, now) && !__atomic_load_n(&t->spare, __ATOMIC_RELAXED);
@@ -336,7 +338,7 @@ static void proxy_rest(const struct gdri_ofi_net *t, uint64_t worked, uint64_t *
 		sched_yield();
 }
 
-bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t, bool spare)
+bool gdri_ofi_proxy_drive(struct gdri_ofi_proxy *t, bool spare)
 {
 	uint64_t now;
 	bool any;
@@ -344,7 +346,7 @@ bool gdri_ofi_proxy_drive(struct gdri_ofi_net *t, bool spare)
 	if (pthread_mutex_trylock(&t->engine)) /* pairs with its unlock: the state that the last round left */
 		return false;
 	__atomic_store_n(&t->spare, spare, __ATOMIC_RELAXED);
-	any = proxy_round(t, t->watched);
+	any = proxy_round(t, t->watched && t->net->n_proxies == 1);
 	now = gdri_now_ns();
 	__atomic_store_n(&t->owing, t->n_owed ? now : 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->driven, now, __ATOMIC_RELAXED);
@@ -357,16 +359,16 @@ static bool proxy_sends(const struct gdri_ofi_message *m)
 	return m->ready || m->sent;
 }
 
-static bool proxy_has_work(const struct gdri_ofi_net *t)
+static bool proxy_has_work(const struct gdri_ofi_proxy *t)
 {
 	const struct gdri_ofi_peer *p;
 	size_t i;
 	int pe;
 
-	for (i = 0; i < t->layout.n; i++)
+	for (i = 0; i < t->n_queues; i++)
 		if (t->queues[i].first != t->queues[i].next || t->queues[i].ci != t->queues[i].end)
 			return true;
-	for (pe = 0; pe < t->n_pes; pe++) {
+	for (pe = 0; pe < t->net->n_pes; pe++) {
 		p = &t->peers[pe];
 		for (i = 0; i < OFI_WINDOW && !p->lost; i++)
 			if (proxy_sends(&p->replies[i]) || proxy_sends(&p->word))
@@ -376,7 +378,7 @@ static bool proxy_has_work(const struct gdri_ofi_net *t)
 }
 
 /* A round of the proxy's thread, which has the engine, and gives it back. */
-static bool proxy_turn(struct gdri_ofi_net *t, uint64_t *worked)
+static bool proxy_turn(struct gdri_ofi_proxy *t, uint64_t *worked)
 {
 	bool any = proxy_round(t, false);
 	uint64_t now = gdri_now_ns();
@@ -391,12 +393,12 @@ static bool proxy_turn(struct gdri_ofi_net *t, uint64_t *worked)
 
 static void *proxy_main(void *arg)
 {
-	struct gdri_ofi_net *t = arg;
+	struct gdri_ofi_proxy *t = arg;
 	uint64_t worked = gdri_now_ns(), spent = 0, end;
 	bool any;
 	int pe;
 
-	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
+	while (!__atomic_load_n(&t->net->stop, __ATOMIC_RELAXED)) { /* joined: needs no more order */
 		/* see gdri_ofi_proxy_drive */
 		any = !proxy_is_spared(t) && !pthread_mutex_trylock(&t->engine) && proxy_turn(t, &worked);
 		if (!any)
@@ -407,8 +409,8 @@ static void *proxy_main(void *arg)
 	do
 		proxy_round(t, false);
 	while (proxy_has_work(t) && gdri_now_ns() < end);
-	for (pe = 0; pe < t->n_pes; pe++)
-		if (pe != t->pe && !t->peers[pe].lost)
+	for (pe = 0; pe < t->net->n_pes; pe++)
+		if (pe != t->net->pe && !t->peers[pe].lost)
 			gdri_ofi_tell(t, pe, OFI_LEAVES);
 	do
 		proxy_round(t, false);
@@ -418,24 +420,28 @@ static void *proxy_main(void *arg)
 }
 
 /* The mask may have changed since it was looked at: only what the user demands has to hold. */
-static int proxy_place(struct gdri_ofi_net *t)
+static int proxy_place(struct gdri_ofi_proxy *t)
 {
-	const struct gdri_ofi_place *p = &t->place;
+	const struct gdri_ofi_place *p = &t->net->place;
+	char name[16] = "gdr-ofi";
 	int rc;
 
-	pthread_setname_np(t->thread, "gdr-ofi");
+	if (t->index)
+		snprintf(name, sizeof(name), "gdr-ofi-%d", t->index);
+	pthread_setname_np(t->thread, name);
 	rc = p->set ? pthread_setaffinity_np(t->thread, sizeof(p->cpus), &p->cpus) : 0;
 	if (!rc)
-		gdri_info("ofi: the thread that carries entries is on %s", p->text);
+		gdri_info("ofi: the thread that carries entries (%s) is on %s", name, p->text);
 	else if (p->demanded)
 		return gdri_fail(-GDR_EOPTION, "ofi: the thread that carries entries cannot be on %s: %s", p->text,
 				 gdri_errno_text(rc));
 	else
-		gdri_info("ofi: the thread that carries entries is not on %s: %s", p->text, gdri_errno_text(rc));
+		gdri_info("ofi: the thread that carries entries (%s) is not on %s: %s", name, p->text,
+			  gdri_errno_text(rc));
 	return 0;
 }
 
-int gdri_ofi_proxy_start(struct gdri_ofi_net *t)
+int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t)
 {
 	uint32_t i;
 	int rc;
@@ -455,11 +461,10 @@ int gdri_ofi_proxy_start(struct gdri_ofi_net *t)
 		  : proxy_place(t);
 }
 
-void gdri_ofi_proxy_stop(struct gdri_ofi_net *t)
+void gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t)
 {
 	if (!t->runs)
 		return;
-	__atomic_store_n(&t->stop, true, __ATOMIC_RELAXED); /* see proxy_main */
 	pthread_join(t->thread, NULL);
 	t->runs = false;
 	gdri_debug("ofi: %llu replies went with requests", (unsigned long long)t->n_carried);

@@ -75,7 +75,7 @@ static uint32_t entry_parse(struct queue_entry *e)
 }
 
 /* Also whether the list of the peer's parts is the one that the key needs. */
-static uint32_t entry_remote(struct gdri_ofi_net *t, int pe, const struct queue_entry *e)
+static uint32_t entry_remote(struct gdri_ofi_proxy *t, int pe, const struct queue_entry *e)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 
@@ -92,7 +92,7 @@ static uint32_t entry_remote(struct gdri_ofi_net *t, int pe, const struct queue_
 	return entry_is_atomic(e) && e->offset % e->len ? GDRI_NET_INVALID : 0;
 }
 
-static uint32_t entry_check(struct gdri_ofi_net *t, int pe, struct queue_entry *e)
+static uint32_t entry_check(struct gdri_ofi_proxy *t, int pe, struct queue_entry *e)
 {
 	uint32_t syndrome = entry_parse(e);
 
@@ -240,7 +240,7 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 	return self_stored(m, failures, !wanted || gdri_ofi_store(m, e->lkey, e->local, &old, e->len), GDRI_NET_LOCAL);
 }
 
-static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
+static bool entry_command(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q,
 			  const struct queue_entry *e)
 {
 	struct gdri_ofi_command c = {.offset = e->offset,
@@ -278,7 +278,7 @@ static bool entry_command(struct gdri_ofi_net *t, struct gdri_ofi_queue *q,
 	return true;
 }
 
-static bool entry_move(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, struct gdri_ofi_op *op)
+static bool entry_move(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q, struct gdri_ofi_op *op)
 {
 	bool whole = gdri_ofi_move(t, op);
 
@@ -292,7 +292,7 @@ static bool entry_move(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, struct 
 	return true;
 }
 
-static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const struct queue_entry *e,
+static bool entry_begin(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q, const struct queue_entry *e,
 			bool by_commands)
 {
 	bool writes = e->w.opcode == GDRI_OP_WRITE;
@@ -310,7 +310,7 @@ static bool entry_begin(struct gdri_ofi_net *t, struct gdri_ofi_queue *q, const 
 }
 
 /* The entry at ci; false: it has to wait. */
-static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
+static bool queue_take(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
 {
 	bool is_long, by_commands;
 	struct queue_entry e;
@@ -327,8 +327,11 @@ static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 		return false;
 	if (syndrome || e.w.opcode == GDRI_OP_NOP || e.w.opcode == GDRI_OP_DUMP)
 		return queue_end(q, &e, syndrome);
-	if (pe == t->pe) {
+	if (pe == t->net->pe) {
+		if (!gdri_ofi_stage_begin(t))
+			return false;
 		syndrome = self_run(&t->memory, &e);
+		gdri_ofi_stage_end(t);
 		/* in order: pairs with the acquire of who waits for a word that the next entry writes */
 		gdri_fence_sys();
 		return queue_end(q, &e, syndrome);
@@ -341,7 +344,7 @@ static bool queue_take(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
 	return is_long ? entry_begin(t, q, &e, by_commands) : entry_command(t, q, &e);
 }
 
-bool gdri_ofi_run(struct gdri_ofi_net *t, struct gdri_ofi_queue *q)
+bool gdri_ofi_run(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
 {
 	bool any = false;
 

@@ -26,7 +26,7 @@ static uint32_t command_answer(const struct gdri_ofi_command *c)
 				   : n;
 }
 
-struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
+struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_proxy *t, int pe,
 				       const struct gdri_ofi_command *c)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -48,7 +48,7 @@ struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_net *t, int pe,
 	}
 }
 
-void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r,
+void *gdri_ofi_command(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_request *r,
 		       const struct gdri_ofi_command *c, struct gdri_ofi_op *op)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -66,8 +66,8 @@ void *gdri_ofi_command(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *
 	return data + (c->verb == OFI_PUT ? c->offset & 7 : 0);
 }
 
-void gdri_ofi_command_from(struct gdri_ofi_net *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr, void *data,
-			   uint32_t len)
+void gdri_ofi_command_from(struct gdri_ofi_proxy *t, struct gdri_ofi_request *r, uint32_t lkey, uint64_t addr,
+			   void *data, uint32_t len)
 {
 	/* who posts has seen that it is there: no copy of others has to come before */
 	if (!r->stages) {
@@ -96,7 +96,7 @@ static void request_fails(struct gdri_ofi_peer *p, struct gdri_ofi_request *r)
 	}
 }
 
-static void request_goes(struct gdri_ofi_net *t, struct gdri_ofi_request *r)
+static void request_goes(struct gdri_ofi_proxy *t, struct gdri_ofi_request *r)
 {
 	r->stages = false;
 	r->out.head->n = r->n;
@@ -106,7 +106,7 @@ static void request_goes(struct gdri_ofi_net *t, struct gdri_ofi_request *r)
 }
 
 /* Its number is given out, and the target waits for it: without commands it goes, too. */
-static void request_lands(struct gdri_ofi_net *t, int pe, struct gdri_ofi_request *r)
+static void request_lands(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_request *r)
 {
 	bool failed;
 
@@ -120,7 +120,7 @@ static void request_lands(struct gdri_ofi_net *t, int pe, struct gdri_ofi_reques
 	request_goes(t, r);
 }
 
-void gdri_ofi_land(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_land(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	uint32_t i;
@@ -130,7 +130,7 @@ void gdri_ofi_land(struct gdri_ofi_net *t, int pe)
 			request_lands(t, pe, &p->requests[i]);
 }
 
-void gdri_ofi_drop(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_drop(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_request *r = t->peers[pe].requests;
 	bool failed;
@@ -144,7 +144,7 @@ void gdri_ofi_drop(struct gdri_ofi_net *t, int pe)
 	}
 }
 
-void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_flush(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_request *r = &p->requests[p->seq % OFI_WINDOW];
@@ -164,13 +164,13 @@ void gdri_ofi_flush(struct gdri_ofi_net *t, int pe)
 		request_goes(t, r);
 }
 
-void gdri_ofi_ask(struct gdri_ofi_net *t, int pe, uint32_t list)
+void gdri_ofi_ask(struct gdri_ofi_proxy *t, int pe, uint32_t list)
 {
-	struct gdri_ofi_command c = {.verb = OFI_LIST};
+	struct gdri_ofi_command c = {.verb = OFI_LIST, .slot = (uint32_t)t->index};
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_request *r;
 
-	if (pe == t->pe) {
+	if (pe == t->net->pe) {
 		p->list = gdri_ofi_memory_list(&t->memory, p->parts, &p->n_parts);
 		p->asked = list;
 		return;
@@ -208,7 +208,7 @@ static uint32_t reply_data(const struct gdri_ofi_asked *k, const struct gdri_ofi
 	return k->verb == OFI_LIST ? gdri_ofi_padded(0, a->len) : 0;
 }
 
-static bool reply_lands(struct gdri_ofi_net *t, const struct gdri_ofi_asked *k, const uint8_t *data)
+static bool reply_lands(struct gdri_ofi_proxy *t, const struct gdri_ofi_asked *k, const uint8_t *data)
 {
 	uint64_t skip = k->verb == OFI_GET ? k->offset & 7 : 0;
 
@@ -216,8 +216,8 @@ static bool reply_lands(struct gdri_ofi_net *t, const struct gdri_ofi_asked *k, 
 }
 
 /* Bytes that the answer takes; 0: it is none. */
-static uint32_t reply_one(struct gdri_ofi_net *t, struct gdri_ofi_peer *p, struct gdri_ofi_asked *k, const uint8_t *at,
-			  uint32_t left)
+static uint32_t reply_one(struct gdri_ofi_proxy *t, struct gdri_ofi_peer *p, struct gdri_ofi_asked *k,
+			  const uint8_t *at, uint32_t left)
 {
 	const struct gdri_ofi_answer *a = (const struct gdri_ofi_answer *)(const void *)at;
 	uint32_t padded;
@@ -251,7 +251,7 @@ static void reply_ends(struct gdri_ofi_peer *p, struct gdri_ofi_request *r, bool
 	}
 }
 
-void gdri_ofi_replied(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *reply)
+void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *reply)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_request *r = &p->requests[reply->seq % OFI_WINDOW];

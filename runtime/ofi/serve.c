@@ -42,11 +42,11 @@ static uint8_t *serve_answer(struct gdri_ofi_message *reply, uint32_t syndrome, 
 	return gdri_ofi_append(reply, padded);
 }
 
-static bool serve_put(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+static bool serve_put(struct gdri_ofi_proxy *t, const struct gdri_ofi_command *c,
 		      struct serve_input *in, struct gdri_ofi_message *reply)
 {
 	const uint8_t *data =
-		c->len <= t->message ? serve_take(in, gdri_ofi_padded(c->offset, c->len)) : NULL;
+		c->len <= t->net->message ? serve_take(in, gdri_ofi_padded(c->offset, c->len)) : NULL;
 	bool is;
 
 	if (!data)
@@ -57,14 +57,14 @@ static bool serve_put(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	return true;
 }
 
-static bool serve_get(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+static bool serve_get(struct gdri_ofi_proxy *t, const struct gdri_ofi_command *c,
 		      struct gdri_ofi_message *reply)
 {
 	uint32_t padded = gdri_ofi_padded(c->offset, c->len);
 	struct gdri_ofi_answer *a;
 	uint8_t *data;
 
-	if (reply->used + sizeof(*a) + padded > t->message)
+	if (reply->used + sizeof(*a) + padded > t->net->message)
 		return false;
 	a = (struct gdri_ofi_answer *)(void *)((uint8_t *)reply->head + reply->used);
 	data = serve_answer(reply, 0, c->len, padded);
@@ -73,7 +73,7 @@ static bool serve_get(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	return true;
 }
 
-static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
+static bool serve_amo(struct gdri_ofi_proxy *t, const struct gdri_ofi_command *c,
 		      struct serve_input *in, struct gdri_ofi_message *reply)
 {
 	const void *operands = serve_take(in, sizeof(struct gdri_net_atomic));
@@ -81,7 +81,7 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	uint32_t syndrome;
 	uint64_t old = 0;
 
-	if (!operands || reply->used + 2 * sizeof(old) > t->message)
+	if (!operands || reply->used + 2 * sizeof(old) > t->net->message)
 		return false;
 	memcpy(&a, operands, sizeof(a));
 	if (!gdri_net_atomic_is(&a))
@@ -91,20 +91,20 @@ static bool serve_amo(struct gdri_ofi_net *t, const struct gdri_ofi_command *c,
 	return true;
 }
 
-static bool serve_list(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
+static bool serve_list(struct gdri_ofi_proxy *t, struct gdri_ofi_message *reply)
 {
 	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
 	uint32_t n, list = gdri_ofi_memory_list(&t->memory, parts, &n);
 	uint32_t len = n * (uint32_t)sizeof(parts[0]);
 
-	if (reply->used + sizeof(struct gdri_ofi_answer) + len > t->message)
+	if (reply->used + sizeof(struct gdri_ofi_answer) + len > t->net->message)
 		return false;
 	memcpy(serve_answer(reply, list, len, len), parts, len);
 	return true;
 }
 
 /* What is behind a command that failed, in its queue: a signal must not tell of bytes that are not there. */
-static bool serve_flush(struct gdri_ofi_net *t, const struct gdri_ofi_command *c, struct serve_input *in,
+static bool serve_flush(struct gdri_ofi_proxy *t, const struct gdri_ofi_command *c, struct serve_input *in,
 			struct gdri_ofi_message *reply)
 {
 	uint32_t padded = gdri_ofi_padded(c->offset, c->len), takes = 0, gives = 0;
@@ -118,7 +118,7 @@ static bool serve_flush(struct gdri_ofi_net *t, const struct gdri_ofi_command *c
 	else
 		return false;
 	if (!serve_take(in, takes) ||
-	    reply->used + sizeof(struct gdri_ofi_answer) + gives > t->message)
+	    reply->used + sizeof(struct gdri_ofi_answer) + gives > t->net->message)
 		return false;
 	memset(serve_answer(reply, GDRI_SYND_FLUSH, gives ? c->len : 0, gives), 0, gives);
 	return true;
@@ -130,17 +130,17 @@ struct serve_answers {
 	bool *refuses[OFI_COMMANDS]; /* of their queues */
 };
 
-static bool serve_one(struct gdri_ofi_net *t, int pe, struct serve_input *in,
+static bool serve_one(struct gdri_ofi_proxy *t, int pe, struct serve_input *in,
 		      struct gdri_ofi_message *reply, struct serve_answers *all, uint32_t n)
 {
 	const struct gdri_ofi_command *c = serve_take(in, sizeof(*c));
 	struct gdri_ofi_answer *a = (void *)((uint8_t *)reply->head + reply->used);
 	bool is = false, *refuses;
 
-	if (!c || c->slot >= (uint32_t)t->layout.n_slots ||
-	    reply->used + sizeof(*a) > t->message)
+	if (!c || c->slot >= (uint32_t)t->net->layout.n_slots || gdri_ofi_owner(t->net, c->slot) != t->index ||
+	    reply->used + sizeof(*a) > t->net->message)
 		return false;
-	refuses = &t->refuses[gdri_net_index(&t->layout, pe, (int)c->slot)];
+	refuses = &t->net->refuses[gdri_net_index(&t->net->layout, pe, (int)c->slot)];
 	if (*refuses && c->verb != OFI_LIST)
 		is = serve_flush(t, c, in, reply);
 	else if (c->verb == OFI_PUT)
@@ -171,7 +171,7 @@ static void serve_fails(struct serve_answers *all, uint32_t n)
 
 /* Words in memory of a GPU that the next atomics change come together. How many of them do, up to the first other
  * command. */
-static uint32_t serve_words(struct gdri_ofi_net *t, struct serve_input in, uint32_t left)
+static uint32_t serve_words(struct gdri_ofi_proxy *t, struct serve_input in, uint32_t left)
 {
 	const struct gdri_ofi_command *c;
 	struct gdri_net_atomic a;
@@ -194,7 +194,7 @@ static uint32_t serve_words(struct gdri_ofi_net *t, struct serve_input in, uint3
 	return n;
 }
 
-static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_head *head,
+static void serve_request(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *head,
 			  struct gdri_ofi_message *reply)
 {
 	struct serve_input in = {(const uint8_t *)(head + 1), head->bytes};
@@ -219,7 +219,7 @@ static void serve_request(struct gdri_ofi_net *t, int pe, const struct gdri_ofi_
 	reply->head->n = i;
 }
 
-void gdri_ofi_serve(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_serve(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_message *m, *reply;
@@ -229,10 +229,11 @@ void gdri_ofi_serve(struct gdri_ofi_net *t, int pe)
 		slot = p->due % OFI_WINDOW;
 		m = p->held[slot];
 		reply = &p->replies[slot];
-		if (!m || p->lost || reply->ready || reply->sent || reply->owed)
+		if (!m || p->lost || reply->ready || reply->sent || reply->owed || !gdri_ofi_stage_begin(t))
 			return;
 		p->held[slot] = NULL;
 		serve_request(t, pe, m->head, reply);
+		gdri_ofi_stage_end(t);
 		gdri_ofi_seal(t, reply, OFI_REPLY, p->due);
 		reply->owed = true;
 		t->n_owed++;
@@ -242,13 +243,13 @@ void gdri_ofi_serve(struct gdri_ofi_net *t, int pe)
 
 /* ---- replies ---- */
 
-static void reply_settles(struct gdri_ofi_net *t, struct gdri_ofi_message *reply)
+static void reply_settles(struct gdri_ofi_proxy *t, struct gdri_ofi_message *reply)
 {
 	reply->owed = false;
 	t->n_owed--;
 }
 
-void gdri_ofi_carry(struct gdri_ofi_net *t, int pe, struct gdri_ofi_message *request)
+void gdri_ofi_carry(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_message *request)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_message *reply = p->replies;
@@ -263,7 +264,7 @@ void gdri_ofi_carry(struct gdri_ofi_net *t, int pe, struct gdri_ofi_message *req
 	}
 }
 
-void gdri_ofi_reply(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_reply(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	uint32_t i;
@@ -276,7 +277,7 @@ void gdri_ofi_reply(struct gdri_ofi_net *t, int pe)
 	}
 }
 
-void gdri_ofi_owe_nothing(struct gdri_ofi_net *t, int pe)
+void gdri_ofi_owe_nothing(struct gdri_ofi_proxy *t, int pe)
 {
 	uint32_t i;
 

@@ -198,7 +198,8 @@ void gdri_ofi_words_come(struct gdri_ofi_memory *m)
 	m->words.coming = false;
 }
 
-/* No other thread and no other PE changes the word by an atomic meanwhile: all go through this thread. */
+/* No other thread and no other PE changes the word by an atomic meanwhile: all go through this PE's proxies, of which
+ * one has gdri_ofi_net.staged. */
 static uint32_t stage_atomic(struct gdri_ofi_memory *m, uint8_t *at, const struct gdri_net_atomic *a, uint64_t *old)
 {
 	uint32_t failures = m->failures;

@@ -40,7 +40,7 @@ static const char *way_connects(int s, const union way_address *to)
 }
 
 /* From the address that the provider uses. */
-static const char *way_try(struct gdri_ofi_net *t, const union way_address *to)
+static const char *way_try(struct gdri_ofi_proxy *t, const union way_address *to)
 {
 	int s = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	union way_address own = {0};
@@ -59,7 +59,7 @@ static const char *way_try(struct gdri_ofi_net *t, const union way_address *to)
 }
 
 /* " (Connection refused)" */
-static void way_tried(struct gdri_ofi_net *t, int pe, const union way_address *to, struct text *text)
+static void way_tried(struct gdri_ofi_proxy *t, int pe, const union way_address *to, struct text *text)
 {
 	bool is_tcp = gdri_ofi_ports(t->fabric.info) &&
 		      (to->any.sa_family == AF_INET || to->any.sa_family == AF_INET6);
@@ -73,7 +73,7 @@ static void way_tried(struct gdri_ofi_net *t, int pe, const union way_address *t
 }
 
 /* Where the other nodes' providers listen, if they have the options of this one. */
-static void way_ports(const struct gdri_ofi_net *t, struct text *text)
+static void way_ports(const struct gdri_ofi_proxy *t, struct text *text)
 {
 	const char *ports = gdri_ofi_ports(t->fabric.info), *set;
 	unsigned int low = 0, high = 0;
@@ -99,7 +99,7 @@ static void way_ports(const struct gdri_ofi_net *t, struct text *text)
 		 name[1]);
 }
 
-void gdri_ofi_way(struct gdri_ofi_net *t, int pe, char *text, size_t room)
+void gdri_ofi_way(struct gdri_ofi_proxy *t, int pe, char *text, size_t room)
 {
 	const struct fi_info *i = t->fabric.info;
 	union way_address to = {0};

@@ -76,7 +76,7 @@ static void test_who_waits_drives(void **state)
 	struct kernel_args a = args_for(&r, 0);
 
 	(void)state;
-	gdri_hd_backoff_drives(bring, r.out);
+	gdri_hd_backoff_drives(bring, r.out, 1);
 	assert_int_equal(gdr_collective_launch(awaits, 1, 1, 0, NULL, &a), 0);
 	assert_int_equal(gdr_stream_sync(NULL), 0);
 	assert_int_equal(r.out[1], 1);
@@ -87,7 +87,7 @@ static void test_who_waits_drives(void **state)
 	r.out[0] = 0;
 	for (unsigned round = 0; __atomic_load_n(r.out, __ATOMIC_ACQUIRE) < 20; round++) /* pairs with bring */
 		gdr_pause(round);
-	gdri_hd_backoff_drives(NULL, NULL);
+	gdri_hd_backoff_drives(NULL, NULL, 0);
 	r.out[0] = 0;
 	gdr_pause(1);
 	assert_int_equal(r.out[0], 0);

@@ -58,7 +58,7 @@ static void expect_done(struct pair *p, int from, uint64_t index)
 
 static uint64_t carried(struct pair *p, int pe)
 {
-	struct gdri_ofi_net *t = (struct gdri_ofi_net *)(void *)p->pe[pe].nic; /* its first member */
+	struct gdri_ofi_proxy *t = ((struct gdri_ofi_net *)(void *)p->pe[pe].nic)->proxies[0]; /* its first member */
 	uint64_t n;
 
 	pthread_mutex_lock(&t->engine);

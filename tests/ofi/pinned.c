@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The program's thread pins itself to one CPU, as runtimes of OpenMP do, and then calls gdr_init. Argument: what
  * GDR_PROXY_CPUS is. auto: the proxy may run on all others that the process had; any: where its caller does; a CPU:
- * there, or init refuses. */
+ * there, or init refuses. A second one: how many threads the proxy's are, else 1. */
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include <gdr/host.h>
 
-/* The thread of that name; 0: none. */
-static pid_t thread_named(const char *name)
+/* The thread whose name begins so, behind so many others; 0: none. */
+static pid_t thread_named(const char *name, int others)
 {
 	DIR *d = opendir("/proc/self/task");
 	struct dirent *e;
@@ -23,7 +23,7 @@ static pid_t thread_named(const char *name)
 
 		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
 		f = fopen(path, "r");
-		if (f && fgets(line, sizeof(line), f) && !strncmp(line, name, strlen(name)))
+		if (f && fgets(line, sizeof(line), f) && !strncmp(line, name, strlen(name)) && !others--)
 			found = (pid_t)atoi(e->d_name);
 		if (f)
 			fclose(f);
@@ -56,12 +56,30 @@ static int is_off(const cpu_set_t *proxy, const cpu_set_t *own, const cpu_set_t 
 	return CPU_COUNT(proxy) && CPU_EQUAL(&both, proxy);
 }
 
+static int is_there(pid_t thread, const char *where, const cpu_set_t *own, const cpu_set_t *process)
+{
+	cpu_set_t proxy, cpu;
+	int ok;
+
+	if (sched_getaffinity(thread, sizeof(proxy), &proxy))
+		return 0;
+	CPU_ZERO(&cpu);
+	CPU_SET(1, &cpu);
+	if (!strcmp(where, "auto"))
+		ok = is_off(&proxy, own, process);
+	else
+		ok = CPU_EQUAL(&proxy, !strcmp(where, "any") ? own : &cpu);
+	if (!ok)
+		printf("the proxy may run on %d CPUs, which are not those of %s\n", CPU_COUNT(&proxy), where);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	const char *where = argc > 1 ? argv[1] : "auto";
-	cpu_set_t process, own, proxy, cpu;
+	int n, expected = argc > 2 ? atoi(argv[2]) : 1, ok = 1, ret;
+	cpu_set_t process, own;
 	pid_t thread;
-	int ok, ret;
 
 	if (sched_getaffinity(0, sizeof(process), &process) || CPU_COUNT(&process) < 2 || !CPU_ISSET(1, &process)) {
 		puts("skipped: the process has not CPU 1 and another one");
@@ -76,17 +94,10 @@ int main(int argc, char **argv)
 	}
 	if (ret)
 		return 1;
-	thread = thread_named("gdr-ofi");
-	if (!thread || sched_getaffinity(thread, sizeof(proxy), &proxy))
-		return puts("no thread gdr-ofi"), 1;
-	CPU_ZERO(&cpu);
-	CPU_SET(1, &cpu);
-	if (!strcmp(where, "auto"))
-		ok = is_off(&proxy, &own, &process);
-	else
-		ok = CPU_EQUAL(&proxy, !strcmp(where, "any") ? &own : &cpu);
-	if (!ok)
-		printf("the proxy may run on %d CPUs, which are not those of %s\n", CPU_COUNT(&proxy), where);
+	for (n = 0; (thread = thread_named("gdr-ofi", n)); n++)
+		ok &= is_there(thread, where, &own, &process);
+	if (n != expected)
+		printf("%d threads gdr-ofi, not %d\n", n, expected);
 	gdr_finalize();
-	return !ok;
+	return !ok || n != expected;
 }

@@ -195,6 +195,11 @@ static void ties_are_checked(void **state)
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
 	assert_non_null(strstr(gdri_log_last_error(), "GDR_PROXY_CPUS=\"0-3,x\" is not accepted; it takes auto, any"));
 	assert_int_equal(gdri_option_set(&o, "PROXY_CPUS", "auto", why, sizeof(why)), 0);
+	assert_int_equal(o.proxy_threads, 1);
+	assert_int_equal(gdri_option_set(&o, "PROXY_THREADS", "8", why, sizeof(why)), 0);
+	assert_int_equal(gdri_options_check(&o), 0);
+	assert_int_equal(gdri_option_set(&o, "PROXY_THREADS", "0", why, sizeof(why)), -GDR_EOPTION);
+	assert_int_equal(gdri_option_set(&o, "PROXY_THREADS", "9", why, sizeof(why)), -GDR_EOPTION);
 	assert_int_equal(gdri_option_set(&o, "MTU", "1500", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
 }
