@@ -321,11 +321,13 @@ static bool proxy_is_spared(const struct gdri_ofi_proxy *t)
 	return t->net->n_proxies == 1 && t->watched && proxy_is_driven(t, now) && !(owing && now > owing + OWING_NS);
 }
 
-/* While a thread that waits makes the rounds this one stays off its core, if there are too few. */
+/* While a thread that waits makes the rounds this one stays off its core, if there are too few: not where several were
+ * asked for, since only one thread at a time makes them. */
 static void proxy_rest(const struct gdri_ofi_proxy *t, uint64_t worked, uint64_t *spent)
 {
 	uint64_t now = gdri_now_ns(), idle = proxy_idle(t, worked, now);
-	bool stays_off = proxy_is_driven(t, now) && !__atomic_load_n(&t->spare, __ATOMIC_RELAXED);
+	bool one = t->net->n_proxies == 1;
+	bool stays_off = one && proxy_is_driven(t, now) && !__atomic_load_n(&t->spare, __ATOMIC_RELAXED);
 	struct timespec nap = {0, SHORT_NAP_NS};
 
 	if (idle > LONG_AFTER_NS)
