@@ -44,7 +44,7 @@ enum { MOST = 70000, EDGE = 32 };
 
 static uint8_t from[MOST + 2 * EDGE] __attribute__((aligned(64))), to[MOST + 2 * EDGE] __attribute__((aligned(64)));
 
-enum how { TO_PEER, FROM_PEER, SLOW_THREAD, GROUP, COLLECTIVE, SLOW_GROUP };
+enum how { TO_PEER, FROM_PEER, SLOW_THREAD, PUT_GROUP, GET_GROUP, COLLECTIVE, SLOW_GROUP };
 
 static void copy(enum how how, uint8_t *d, const uint8_t *s, size_t len, uint32_t n)
 {
@@ -56,9 +56,9 @@ static void copy(enum how how, uint8_t *d, const uint8_t *s, size_t len, uint32_
 		gdri_copy_thread(d, s, len);
 	else if (how == SLOW_THREAD)
 		gdri_copy_thread_lean(d, s, len);
-	for (rank = 0; how >= GROUP && rank < n; rank++) {
-		if (how == GROUP)
-			gdri_copy_group(d, s, len, rank, n);
+	for (rank = 0; how >= PUT_GROUP && rank < n; rank++) {
+		if (how == PUT_GROUP || how == GET_GROUP)
+			gdri_copy_group(d, s, len, rank, n, how == GET_GROUP);
 		else if (how == COLLECTIVE)
 			gdri_copy(d, s, len, rank, n);
 		else
@@ -85,7 +85,8 @@ static void all(size_t d, size_t s, size_t len)
 	for (int how = TO_PEER; how <= SLOW_THREAD; how++)
 		check((enum how)how, d, s, len, 1);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		check(GROUP, d, s, len, sizes[i]);
+		check(PUT_GROUP, d, s, len, sizes[i]);
+		check(GET_GROUP, d, s, len, sizes[i]);
 		check(COLLECTIVE, d, s, len, sizes[i]);
 		check(SLOW_GROUP, d, s, len, sizes[i]);
 	}

@@ -17,6 +17,17 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 	return base ? gdri_mapped_at(dev, base, ptr, pe) : 0;
 }
 
+/* By all threads of a warp or block, what they copy without a call: 1; else nothing: 0. */
+GDR_DEVICE int gdri_group_copy(int scope, void *dst, const void *src, size_t len, int get)
+{
+	int done;
+
+	gdri_scope_sync(scope); /* what other threads wrote to src */
+	done = gdri_copy_if_rows(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope), GDRI_COPY_ROWS(get));
+	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
+	return done;
+}
+
 GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, void *local, size_t len, int pe,
 				 uint32_t q)
 {
@@ -26,13 +37,16 @@ GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, 
 
 GDR_DEVICE int gdri_put(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
-	if (scope == GDRI_THREAD && gdri_direct() && gdri_copy_if_word(gdri_direct_at(dst, pe), src, len))
+	if (gdri_direct() && (scope == GDRI_THREAD ? gdri_copy_if_word(gdri_direct_at(dst, pe), src, len)
+						   : gdri_group_copy(scope, gdri_direct_at(dst, pe), src, len, 0)))
 		return 0;
 	return gdri_lib_transfer(GDRI_PUT, scope, nbi, dst, (void *)(uintptr_t)src, len, pe, q);
 }
 
 GDR_DEVICE int gdri_get(int scope, int nbi, void *dst, const void *src, size_t len, int pe, uint32_t q)
 {
+	if (scope != GDRI_THREAD && gdri_direct() && gdri_group_copy(scope, dst, gdri_direct_at(src, pe), len, 1))
+		return 0;
 	return gdri_lib_transfer(GDRI_GET, scope, nbi, (void *)(uintptr_t)src, dst, len, pe, q);
 }
 
@@ -52,15 +66,6 @@ GDR_DEVICE int gdri_strided(uint32_t op, int scope, int nbi, void *dst, const vo
 			    size_t len, size_t n, int pe, uint32_t q)
 {
 	return gdri_lib_strided(GDRI_FORM(op, scope, nbi), dst, src, dstep, sstep, len, n, pe, q);
-}
-
-GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len, uint64_t *sig,
-			       uint64_t value, int op, int pe, uint32_t q)
-{
-	uint32_t form = GDRI_FORM(GDRI_PUT_SIGNAL, scope, nbi);
-
-	return scope == GDRI_THREAD ? gdri_lib_put_signal(form, dst, src, len, sig, value, op, pe, q)
-				    : gdri_lib_group_put_signal(form, dst, src, len, sig, value, op, pe, q);
 }
 
 /* A sum of floats, which mapped memory has, is quick, too. */

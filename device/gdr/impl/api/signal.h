@@ -68,7 +68,22 @@ GDR_DEVICE int gdri_signal_kind(int op)
 	return op == GDR_SIGNAL_ADD ? GDRI_AMO_ADD : GDRI_AMO_SET;
 }
 
-#if !GDRI_LINKED
+#if GDRI_LINKED
+GDR_DEVICE int gdri_put_signal(int scope, int nbi, void *dst, const void *src, size_t len, uint64_t *sig,
+			       uint64_t value, int op, int pe, uint32_t q)
+{
+	uint32_t form = GDRI_FORM(GDRI_PUT_SIGNAL, scope, nbi);
+
+	if (scope != GDRI_THREAD && gdri_direct() && gdri_signal_op_known(op) &&
+	    gdri_group_copy(scope, gdri_direct_at(dst, pe), src, len, 0)) {
+		if (!gdri_scope_rank(scope))
+			gdri_p2p_signal((uint64_t *)gdri_direct_at(sig, pe), value, op == GDR_SIGNAL_ADD);
+		return 0;
+	}
+	return scope == GDRI_THREAD ? gdri_lib_put_signal(form, dst, src, len, sig, value, op, pe, q)
+				    : gdri_lib_group_put_signal(form, dst, src, len, sig, value, op, pe, q);
+}
+#else
 GDR_DEVICE int gdri_direct_put_signal(int scope, void *dst, const void *src, size_t len, uint64_t *sig, uint64_t value,
 				      int op, int pe)
 {

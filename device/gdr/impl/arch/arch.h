@@ -24,7 +24,7 @@
  *	T gdri_amo_cas_{u32,u64}(T *p, T expected, T v)		return the old value
  *	void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
  *		rank's share of a copy that n threads do together
- *	void gdri_copy_group(...)	of puts and gets: of few registers
+ *	void gdri_copy_group(..., int get)	of puts and gets: of few registers
  *	void gdri_copy_thread(void *dst, const void *src, size_t len)	by one thread
  *	void gdri_copy_word_first(...)			by one thread, to a peer, quickest where it is a word
  *	void gdri_copy_thread_coll(...)			by one thread, of collectives

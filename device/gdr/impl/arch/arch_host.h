@@ -363,7 +363,7 @@ GDRI_INLINE void gdri_copy(void *dst, const void *src, size_t len, uint32_t rank
 #define gdri_copy_word_first gdri_copy_thread
 #define gdri_copy_thread_coll gdri_copy_thread
 #define gdri_copy_thread_lean gdri_copy_thread
-#define gdri_copy_group gdri_copy
+#define gdri_copy_group(dst, src, len, rank, n, get) ((void)(get), gdri_copy(dst, src, len, rank, n))
 #define gdri_copy_lean gdri_copy
 
 #endif

@@ -273,7 +273,7 @@ GDR_DEVICE void gdri_copy_group_any(uint8_t *d, const uint8_t *s, size_t len, ui
 		GDRI_COPY_GROUP_BY(uint8_t, 1, d, s, len);
 }
 
-/* On the slow path, and what is no row of vectors or a word: by the ABI, so that the kernel has its own registers
+/* On the slow path, and what is no word or a few rows of vectors: by the ABI, so that the kernel has its own registers
  * beside these, and both are 32. */
 GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
 {
@@ -282,19 +282,13 @@ GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32
 		gdri_copy_group_any((uint8_t *)dst, (const uint8_t *)src, len, rank, n);
 }
 
-GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n)
+GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n, int get)
 {
-	uint8_t *d = (uint8_t *)dst;
-	const uint8_t *s = (const uint8_t *)src;
-
-	if (!(((uint64_t)d | (uint64_t)s | len) & 15) && len <= (size_t)n * 16) {
-		if (rank * 16 < (uint32_t)len)
-			((uint4 *)d)[rank] = ((const uint4 *)s)[rank];
-	} else if (len == 8 && !(((uint64_t)d | (uint64_t)s) & 7)) {
+	if (len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7)) {
 		if (!rank)
-			*(uint64_t *)d = *(const uint64_t *)s;
-	} else if (rank < len) {
-		gdri_copy_lean(d, s, len, rank, n);
+			*(uint64_t *)dst = *(const uint64_t *)src;
+	} else if (!gdri_copy_if_rows(dst, src, len, rank, n, GDRI_COPY_ROWS(get)) && rank < len) {
+		gdri_copy_lean(dst, src, len, rank, n);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The copy that stays in the caller's code, also where all others are libgdr_device.a's. */
+/* The copies that stay in the caller's code, also where all others are libgdr_device.a's. */
 #ifndef GDRI_COPY_WORD_CUDA_H
 #define GDRI_COPY_WORD_CUDA_H
 
@@ -17,6 +17,27 @@ GDR_DEVICE int gdri_copy_if_word(void *dst, const void *src, size_t len)
 	if (gdri_unlikely(not_8 | ((uint32_t)at & 7u)))
 		return 0;
 	*(uint64_t *)__cvta_global_to_generic(to) = word; /* generic stores in a row take half as long again */
+	return 1;
+}
+
+#define GDRI_COPY_PUT_ROWS 4u /* each waits for the one before */
+#define GDRI_COPY_GET_ROWS 1u /* a round trip each */
+#define GDRI_COPY_ROWS(get) ((get) ? GDRI_COPY_GET_ROWS : GDRI_COPY_PUT_ROWS)
+
+/* By n threads, whole vectors, up to `rows` for each thread: 1; else nothing: 0. Without a call, which takes longer
+ * than the threads wait for one vector at a time; two take a kernel to 34 registers (docs/perf/house.md, Block
+ * copies). */
+GDR_DEVICE int gdri_copy_if_rows(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n, uint32_t rows)
+{
+	uint4 *d = (uint4 *)dst;
+	const uint4 *s = (const uint4 *)src;
+	uint32_t at = (uint32_t)(uint64_t)dst | (uint32_t)(uint64_t)src, count = (uint32_t)len / 16, i;
+
+	if (((at | (uint32_t)len) & 15) || len > (size_t)n * (16 * rows))
+		return 0;
+	GDRI_NOT_UNROLLED
+	for (i = rank; i < count; i += n)
+		d[i] = s[i];
 	return 1;
 }
 

@@ -23,10 +23,10 @@ enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
 
 #if !GDRI_LINKED
 /* A warp or a block. */
-GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len)
+GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len, int get)
 {
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	gdri_copy_group(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope));
+	gdri_copy_group(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope), get);
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
 
@@ -36,7 +36,7 @@ GDR_DEVICE void gdri_p2p_copy(int scope, void *dst, const void *src, size_t len)
 	if (scope == GDRI_THREAD)
 		gdri_copy_word_first(dst, src, len);
 	else
-		gdri_p2p_copy_group(scope, dst, src, len);
+		gdri_p2p_copy_group(scope, dst, src, len, 0);
 }
 
 /* A word by a warp or block, which its first thread moves: nothing stands in the others' way to the meetings. */
@@ -79,7 +79,7 @@ GDR_DEVICE void gdri_p2p_fetch(int scope, void *dst, const void *src, size_t len
 	if (scope == GDRI_THREAD)
 		gdri_copy_thread(dst, src, len);
 	else
-		gdri_p2p_copy_group(scope, dst, src, len);
+		gdri_p2p_copy_group(scope, dst, src, len, 1);
 }
 
 /* Out of line: what the engine takes takes longer than the call, and where src is a parameter of the kernel
