@@ -86,6 +86,9 @@ static void *worker_main(void *arg)
 	struct gdri_hd_run *run;
 	unsigned index;
 
+	/* by the thread itself: named by another, a thread of a forked child left an entry below /proc that some
+	 * kernels looked for without end when the child was reaped */
+	(void)pthread_setname_np(pthread_self(), "gdr-block");
 	gdri_hd_overflow_arm(&w->block.stacks, w->overflow_room);
 	gdri_hd_backoff_own_thread();
 	pthread_mutex_lock(&hd->lock);
@@ -118,8 +121,6 @@ static int create_thread(struct gdri_hd_worker *w)
 	pthread_sigmask(SIG_SETMASK, &blocked, &old);
 	ret = pthread_create(&w->thread, NULL, worker_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!ret)
-		(void)pthread_setname_np(w->thread, "gdr-block");
 	return ret;
 }
 

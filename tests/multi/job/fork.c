@@ -5,6 +5,7 @@
 #include "tests/by_uid.h"
 #include "tests/multi/multi.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -110,6 +111,42 @@ static void transfer(char *sym, char *own, int seed)
 	CHECK_OK(gdr_barrier_all());
 }
 
+GDR_KERNEL(nothing, int, unused)
+{
+	(void)unused;
+}
+
+static int ended;
+
+static void *add(void *word)
+{
+	while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) /* joined: needs no more order */
+		CHECK_OK(gdr_uint64_atomic_add(word, 1, (multi_pe + 1) % multi_n));
+	return NULL;
+}
+
+/* Children that launch kernels, and end, while a thread of the PE works: all can be reaped. */
+static void children_launch(uint64_t *word)
+{
+	int unused = 0, status;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, add, word));
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (!pid) {
+			CHILD(!gdr_launch(nothing, 2, 40, 0, NULL, &unused) && !gdr_stream_sync(NULL));
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+		CHECK_EQ(status, 0);
+	}
+	__atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
+	CHECK(!pthread_join(thread, NULL));
+}
+
 int main(void)
 {
 	int before = inherited(), more, status = 0;
@@ -145,6 +182,9 @@ int main(void)
 			   status >> 8);
 	transfer(sym, own, 65);
 	CHECK_EQ(multi_u64(word), 0);
+	CHECK_OK(gdr_barrier_all()); /* all have looked at their word */
+	children_launch(word);
+	CHECK_OK(gdr_barrier_all());
 	CHECK_EQ(gdr_host_status(), 0);
 	printf("fork: PE %d of %d is as it was\n", multi_pe, multi_n);
 	return 0; /* its handler finalizes */
