@@ -194,6 +194,9 @@ static int heap_out_of_memory(const struct gdri_state *st, uint64_t size)
 {
 	struct gdri_suballoc_info info;
 
+	if (size >> 47)
+		return gdri_fail(-GDR_ENOMEM, "symmetric heap: %llu bytes are more than there are addresses",
+				 (unsigned long long)size);
 	gdri_suballoc_query(st->alloc, &info);
 	return gdri_fail(-GDR_ENOMEM,
 			 "symmetric heap: no room for %llu bytes: %llu of %llu are free, the largest block has %llu; "
@@ -296,10 +299,8 @@ void *gdr_calloc(size_t count, size_t size)
 {
 	size_t total;
 
-	if (__builtin_mul_overflow(count, size, &total)) {
-		gdri_error("gdr_calloc: %zu objects of %zu bytes are more than there are addresses", count, size);
+	if (__builtin_mul_overflow(count, size, &total))
 		total = SIZE_MAX; /* no heap has it: fails like any other size, on all PEs */
-	}
 	return allocate_zeroed("gdr_calloc", total, 1, true);
 }
 

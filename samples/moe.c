@@ -197,8 +197,10 @@ int main(int argc, char **argv)
 		return 1;
 	o.blocks = o.blocks ? o.blocks : sample_is_cuda() ? 32 : 2;
 	memset(&f, 0, sizeof(f));
-	if (o.hidden % GROUP || o.topk > o.experts)
-		ret = sample_error("hidden must be a multiple of 128, top-k at most the experts", -GDR_EINVAL);
+	if (o.hidden % GROUP)
+		ret = sample_error("hidden must be a multiple of 128", -GDR_EINVAL);
+	else if (o.topk > o.experts)
+		ret = sample_error("top-k must be at most the experts", -GDR_EINVAL);
 	else
 		ret = run(&f, &o);
 	return sample_end(ret);

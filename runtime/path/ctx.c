@@ -115,6 +115,8 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 
 	for (i = run = 0; i < all && run < n; i++)
 		run = st->ctxs->slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
+	if (!all)
+		return gdri_fail(-GDR_ENOQUEUE, "no queues are kept for contexts: set GDR_CTX_QUEUES");
 	if (run < n)
 		return gdri_fail(-GDR_ENOQUEUE,
 				 "GDR_CTX_QUEUES=%u queues to each PE are kept for contexts, and %u in a row are not "
