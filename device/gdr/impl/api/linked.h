@@ -20,12 +20,14 @@ GDR_DEVICE uint8_t *gdri_mapped(const struct gdri_dev *dev, const void *ptr, int
 /* By all threads of a warp or block, what they copy without a call: 1; else nothing: 0. */
 GDR_DEVICE int gdri_group_copy(int scope, void *dst, const void *src, size_t len, int get)
 {
-	int done;
+	uint32_t n = gdri_scope_size(scope), rows = GDRI_COPY_ROWS(get);
 
+	if (!gdri_copy_is_rows(dst, src, len, n, rows))
+		return 0; /* nobody has met: the library's call does */
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	done = gdri_copy_if_rows(dst, src, len, gdri_scope_rank(scope), gdri_scope_size(scope), GDRI_COPY_ROWS(get));
+	gdri_copy_if_rows(dst, src, len, gdri_scope_rank(scope), n, rows);
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
-	return done;
+	return 1;
 }
 
 GDR_DEVICE int gdri_lib_transfer(uint32_t op, int scope, int nbi, void *remote, void *local, size_t len, int pe,

@@ -24,6 +24,13 @@ GDR_DEVICE int gdri_copy_if_word(void *dst, const void *src, size_t len)
 #define GDRI_COPY_GET_ROWS 1u /* a round trip each */
 #define GDRI_COPY_ROWS(get) ((get) ? GDRI_COPY_GET_ROWS : GDRI_COPY_PUT_ROWS)
 
+GDR_DEVICE int gdri_copy_is_rows(const void *dst, const void *src, size_t len, uint32_t n, uint32_t rows)
+{
+	uint32_t at = (uint32_t)(uint64_t)dst | (uint32_t)(uint64_t)src;
+
+	return !((at | (uint32_t)len) & 15) && len <= (size_t)n * (16 * rows);
+}
+
 /* By n threads, whole vectors, up to `rows` for each thread: 1; else nothing: 0. Without a call, which takes longer
  * than the threads wait for one vector at a time; two take a kernel to 34 registers (docs/perf/house.md, Block
  * copies). */
@@ -31,9 +38,9 @@ GDR_DEVICE int gdri_copy_if_rows(void *dst, const void *src, size_t len, uint32_
 {
 	uint4 *d = (uint4 *)dst;
 	const uint4 *s = (const uint4 *)src;
-	uint32_t at = (uint32_t)(uint64_t)dst | (uint32_t)(uint64_t)src, count = (uint32_t)len / 16, i;
+	uint32_t count = (uint32_t)len / 16, i;
 
-	if (((at | (uint32_t)len) & 15) || len > (size_t)n * (16 * rows))
+	if (!gdri_copy_is_rows(dst, src, len, n, rows))
 		return 0;
 	GDRI_NOT_UNROLLED
 	for (i = rank; i < count; i += n)
