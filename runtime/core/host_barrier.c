@@ -177,33 +177,36 @@ static int all_complete(struct gdri_state *st, struct gdri_dev *dev, bool leaves
 {
 	uint32_t i, n = dev->n_queues;
 	struct gdri_qp *qp = dev->qps;
-	uint64_t ready;
 
 	for (i = 0; i < n; i++, qp++) {
 		if (!gdri_qp_is_used(dev, qp) || gdri_has_gone(dev, qp->peer))
 			continue;
 		settle_poll(st, dev, qp, leaves);
-		ready = gdri_ld_relaxed_gpu_u64(&qp->ready); /* as in gdri_qp_quiet: the last entry counts one block */
-		if (!gdri_qp_test(qp, (ready >> 1) - (ready & 1u)))
+		/* relaxed: what is meant was posted by this thread, or by one that it met after that */
+		if (!gdri_qp_test(qp, gdri_published(gdri_ld_relaxed_gpu_u64(&qp->ready))))
 			return 0;
 	}
 	return 1;
 }
 
-static void host_barrier_settle(struct gdri_state *st, int ms, bool leaves)
+static bool host_barrier_settle(struct gdri_state *st, int ms, bool leaves)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t deadline = gdri_deadline_ns(ms);
 	uint32_t round = 0;
 
 	/* on GPUs kernels have ended, and what they posted is their own matter */
-	while (dev->n_slots && !all_complete(st, dev, leaves) && gdri_now_ns() < deadline)
+	while (dev->n_slots && !all_complete(st, dev, leaves)) {
+		if (gdri_now_ns() >= deadline)
+			return false;
 		gdr_pause(round++);
+	}
+	return true;
 }
 
-void gdri_host_barrier_settle(struct gdri_state *st, int ms)
+bool gdri_host_barrier_settle(struct gdri_state *st, int ms)
 {
-	host_barrier_settle(st, ms, false);
+	return host_barrier_settle(st, ms, false);
 }
 
 void gdri_host_barrier_leave(struct gdri_state *st)

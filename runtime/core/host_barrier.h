@@ -18,9 +18,9 @@ struct gdri_state;
 int gdri_host_barrier(struct gdri_state *st, uint64_t word);
 
 /* Until what this PE told is complete, or failed, or the time is over: a queue is not to go with an operation under
- * way, for so long. */
+ * way, for so long. false: the time is over. */
 #define GDRI_SETTLE_MS 500
-void gdri_host_barrier_settle(struct gdri_state *st, int ms);
+bool gdri_host_barrier_settle(struct gdri_state *st, int ms);
 /* It calls look(st) where a queue has failed, before that is told: who has told meanwhile that it leaves? Once, before
  * the first use. */
 void gdri_host_barrier_looks(void (*look)(struct gdri_state *st));

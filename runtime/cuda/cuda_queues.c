@@ -143,7 +143,7 @@ static int cuda_queues_quiet(struct gdri_state *st, struct view *v, uint64_t *ta
 		ret = view_refresh(st, v);
 		for (i = 0, pending = 0; !ret && i < v->n; i++) {
 			if (first)
-				targets[i] = (v->qps[i].ready >> 1) - (v->qps[i].ready & 1u);
+				targets[i] = gdri_published(v->qps[i].ready);
 			if (!targets[i])
 				continue;
 			ret = cuda_queue_look(st, v, i, targets[i]);

@@ -33,7 +33,7 @@ static int wait_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t end)
 {
 	const struct timespec nap = {0, 20000};
 	/* acquire: as in gdri_qp_quiet */
-	uint64_t ready = __atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE), target = (ready >> 1) - (ready & 1u);
+	uint64_t target = gdri_published(__atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE));
 	int done;
 
 	while (!(done = gdri_qp_test(qp, target)) && gdri_now_ns() < end) {

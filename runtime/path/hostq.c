@@ -273,8 +273,8 @@ int gdri_hostq_told(struct gdri_state *st, int pe, uint64_t deadline)
 {
 	struct gdri_qp *qp = &st->hostq->qps[pe];
 	/* acquire: as in gdri_qp_quiet */
-	uint64_t ready = __atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE);
+	uint64_t target = gdri_published(__atomic_load_n(&qp->ready, __ATOMIC_ACQUIRE));
 	bool done;
 
-	return hostq_await(st, qp, (ready >> 1) - (ready & 1u), deadline, &done);
+	return hostq_await(st, qp, target, deadline, &done);
 }

@@ -356,8 +356,7 @@ GDR_DEVICE int gdri_coll_post_element(struct gdri_dev *dev, int pe, uint32_t slo
 /* All that was published on the queue before now. */
 GDRI_FRAMELESS int gdri_qp_quiet(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t op)
 {
-	uint64_t ready = gdri_ld_acquire_gpu_u64(&qp->ready);
-	uint64_t target = (ready >> 1) - (ready & 1u);
+	uint64_t target = gdri_published(gdri_ld_acquire_gpu_u64(&qp->ready));
 	int ret = gdri_qp_test(qp, target);
 
 	GDRI_DEV_CONSTANT(dev);

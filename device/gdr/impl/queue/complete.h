@@ -110,6 +110,12 @@ GDRI_FRAMELESS void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
 		gdri_cqe_latch(dev, qp);
 }
 
+/* What `done` has to come to for all that was published when gdri_qp.ready was this. */
+GDR_DEVICE uint64_t gdri_published(uint64_t ready)
+{
+	return (ready >> 1) - (ready & 1u);
+}
+
 /* 1: every block below target is complete. 0: not yet. < 0: never, the queue's error. */
 GDR_DEVICE int gdri_qp_test(const struct gdri_qp *qp, uint64_t target)
 {
