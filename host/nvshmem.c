@@ -39,7 +39,8 @@ void gdri_unseen_tell(struct gdri_state *st)
 					   gdri_cuda_copy_ms(st)))
 		n += on_gpu;
 	if (n)
-		gdri_error("nvshmem_finalize: calls that return nothing and failed: %u", n);
+		gdri_error("nvshmem_finalize: calls that return nothing and failed: %u%s", n,
+			   n > 1 ? ", each quiet or barrier that told of one among them" : "");
 	/* What the monitor, which looks now and then, has not seen. */
 	if (n && st->opt.nvshmem_errors == GDRI_UNSEEN_ABORT)
 		gdr_global_exit(1);

@@ -177,11 +177,71 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	add_told(t, e->local);
 }
 
-/* The record of the operation, if there was one, says more. */
+/* As the checked build calls it, where that is not the operation's function. */
+static void called_as(const struct gdri_error *e, const char **call, const char **nvshmem)
+{
+#define CALLED_AS(function, number, name, nvshmem) [number] = {name, nvshmem},
+	static const char *const names[128][2] = {GDRI_CALLED_AS(CALLED_AS)};
+	uint32_t as = e->reason >> 24 & 127;
+
+	gdri_call_names(e->op, call, nvshmem);
+	if (!names[as][0])
+		return;
+	*call = names[as][0];
+	*nvshmem = gdri_place_is_nvshmem() ? names[as][1] : "";
+}
+
+/* Of names that enum gdri_op has as one. */
+static void add_ends(struct text *t, uint32_t form)
+{
+	static const struct {
+		uint32_t bit;
+		const char *end;
+	} ends[] = {{GDRI_CALL_ALL, "_all"}, {GDRI_CALL_ANY, "_any"}, {GDRI_CALL_SOME, "_some"},
+		    {GDRI_CALL_VECTOR, "_vector"}, {GDRI_CALL_FROM, "_from"}, {GDRI_CALL_FOR, "_for"},
+		    {GDRI_CALL_SEEN, "_seen"}};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (form & ends[i].bit)
+			text_add(t, "%s", ends[i].end);
+	}
+}
+
+/* The function's name, whole, and before it that of NVSHMEM, if such a call may have been meant. */
+static void add_call_form(struct text *t, const struct gdri_error *e)
+{
+	uint32_t form = e->reason >> 16 << 8;
+	bool on_ctx = e->reason >> 31;
+	const char *call, *nvshmem;
+
+	called_as(e, &call, &nvshmem);
+	if (form & GDRI_CALL_TEST)
+		call = "gdr_TYPE_test", nvshmem = *nvshmem ? "nvshmem_TYPE_test" : "";
+	if (e->op == GDRI_LOCK && (e->reason & 0xff) == GDRI_ARG_OTHER)
+		call = "gdr_clear_lock";
+	if (on_ctx || form & (GDRI_CALL_FROM | GDRI_CALL_FOR | GDRI_CALL_SEEN))
+		nvshmem = "";
+	if (*nvshmem) {
+		text_add(t, "%s", nvshmem);
+		add_ends(t, form);
+		text_add(t, " (");
+	}
+	if (on_ctx && !strncmp(call, "gdr_", 4))
+		text_add(t, "gdr_ctx_%s", call + 4);
+	else
+		text_add(t, "%s", call);
+	add_ends(t, form);
+	if (*nvshmem)
+		text_add(t, ")");
+}
+
+/* The record of the operation, if there was one, says more; of what was refused its reason is here, too. */
 static void describe_unseen(struct text *t, const struct gdri_error *e)
 {
 	text_add(t, "a call by a name of NVSHMEM that returns nothing failed: ");
-	if (e->op != GDRI_NONE)
+	if (e->op != GDRI_NONE && e->status == -GDR_EINVAL)
+		add_call_form(t, e);
+	else if (e->op != GDRI_NONE)
 		text_add(t, "%s", gdri_call_name(e->op));
 	if (e->peer >= 0)
 		text_add(t, " to PE %d", e->peer);
@@ -191,49 +251,13 @@ static void describe_unseen(struct text *t, const struct gdri_error *e)
 	text_add(t, "; nvshmem_finalize says how many did, GDR_NVSHMEM_ERRORS=abort ends the job at the first");
 }
 
-/* As the checked build calls it, where that is not the operation's function. */
-static const char *called_as(const struct gdri_error *e)
-{
-#define CALLED_AS(function, number, name) [number] = name,
-	static const char *const names[128] = {GDRI_CALLED_AS(CALLED_AS)};
-	const char *name = names[e->reason >> 24 & 127];
-
-	return name ? name : gdri_call_name(e->op);
-}
-
-/* The function's name, whole: enum gdri_op has those that differ by an ending alone as one. */
-static const char *call_form(const struct gdri_error *e, char *buf, size_t room)
-{
-	static const struct {
-		uint32_t bit;
-		const char *end;
-	} ends[] = {{GDRI_CALL_ALL, "_all"}, {GDRI_CALL_ANY, "_any"}, {GDRI_CALL_SOME, "_some"},
-		    {GDRI_CALL_VECTOR, "_vector"}, {GDRI_CALL_FROM, "_from"}, {GDRI_CALL_FOR, "_for"},
-		    {GDRI_CALL_SEEN, "_seen"}};
-	uint32_t form = e->reason >> 16 << 8;
-	struct text t = {buf, room, 0};
-
-	text_add(&t, "%s", form & GDRI_CALL_TEST ? "gdr_TYPE_test" : called_as(e));
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (form & ends[i].bit)
-			text_add(&t, "%s", ends[i].end);
-	}
-	return buf;
-}
-
 static void describe_arg(struct text *t, const struct gdri_error *e)
 {
 	uint32_t reason = e->reason & 0xff;
-	char why[240], form[96];
-	const char *call = call_form(e, form, sizeof(form));
+	char why[240];
 
 	gdri_refusal_text(e, why, sizeof(why));
-	if (e->op == GDRI_LOCK && reason == GDRI_ARG_OTHER)
-		call = "gdr_clear_lock";
-	if (e->reason >> 31 && !strncmp(call, "gdr_", 4))
-		text_add(t, "gdr_ctx_%s", call + 4);
-	else
-		text_add(t, "%s", call);
+	add_call_form(t, e);
 	if (e->peer >= 0 && reason < GDRI_ARG_MATCH)
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);

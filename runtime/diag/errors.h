@@ -35,7 +35,10 @@ struct text;
 void gdri_atomic_text(const struct gdri_error *e, struct text *t);
 
 const char *gdri_op_name(unsigned int op); /* enum gdri_op */
-const char *gdri_call_name(unsigned int op); /* the function, where there is one */
+/* The function, where there is one: in a job that came up by NVSHMEM's names that of NVSHMEM, and gdr's behind it. */
+const char *gdri_call_name(unsigned int op);
+/* Both apart; *nvshmem is "" where there is none, or the job did not come up by such names. */
+void gdri_call_names(unsigned int op, const char **call, const char **nvshmem);
 /* Of a WQE, as the PRM names it; "unknown". */
 const char *gdri_opcode_name(unsigned int opcode);
 /* What to do about a status code; "" when there is nothing to say. */
@@ -58,6 +61,9 @@ int gdri_place_finalizes(int pe);
 
 /* The call that the record is of: of host threads' collectives the one under way, where that began before. */
 const char *gdri_place_call(const struct gdri_error *e);
+
+/* Whether the job came up by NVSHMEM's names. */
+bool gdri_place_is_nvshmem(void);
 
 /* Whether it is this PE's number. */
 bool gdri_place_is_own(int pe);

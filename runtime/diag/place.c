@@ -89,6 +89,13 @@ const char *gdri_place_call(const struct gdri_error *e)
 	return call;
 }
 
+bool gdri_place_is_nvshmem(void)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st && st->nvshmem;
+}
+
 bool gdri_place_is_own(int pe)
 {
 	const struct gdri_state *st = gdri_state_get();

@@ -4,19 +4,31 @@
 #include <gdr/impl/arch/abi.h>
 #include <gdr/status.h>
 
-#define OPERATION_NAMES(operation, number, name, call) [GDRI_##operation] = {name, call},
+#define OPERATION_NAMES(operation, number, name, call, nvshmem) \
+	[GDRI_##operation] = {name, call, nvshmem, nvshmem " (" call ")"},
 static const struct {
-	const char *op, *call; /* NULL: there is no function */
+	const char *op, *call, *nvshmem, *both; /* "": there is no function */
 } ops[] = {GDRI_OPERATIONS(OPERATION_NAMES)};
+#define N_NAMED (sizeof(ops) / sizeof(ops[0]))
 
 const char *gdri_op_name(unsigned int op)
 {
-	return op < sizeof(ops) / sizeof(ops[0]) && ops[op].op ? ops[op].op : "unknown operation";
+	return op < N_NAMED && ops[op].op ? ops[op].op : "unknown operation";
 }
 
 const char *gdri_call_name(unsigned int op)
 {
-	return op < sizeof(ops) / sizeof(ops[0]) && ops[op].call ? ops[op].call : gdri_op_name(op);
+	if (op >= N_NAMED || !ops[op].op || !*ops[op].call)
+		return gdri_op_name(op);
+	return gdri_place_is_nvshmem() && *ops[op].nvshmem ? ops[op].both : ops[op].call;
+}
+
+void gdri_call_names(unsigned int op, const char **call, const char **nvshmem)
+{
+	bool has = op < N_NAMED && ops[op].op && *ops[op].call;
+
+	*call = has ? ops[op].call : gdri_op_name(op);
+	*nvshmem = has && gdri_place_is_nvshmem() ? ops[op].nvshmem : "";
 }
 
 struct words {

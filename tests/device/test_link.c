@@ -67,6 +67,11 @@ const char *gdri_place_call(const struct gdri_error *e)
 	return gdri_call_name(e->op);
 }
 
+bool gdri_place_is_nvshmem(void)
+{
+	return false;
+}
+
 bool gdri_place_is_own(int pe)
 {
 	(void)pe;

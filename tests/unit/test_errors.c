@@ -177,6 +177,45 @@ static void a_silent_peer_has_its_limit(void **state)
 	job = NULL;
 }
 
+static void says_refused(uint32_t op, uint32_t reason, const char *want)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = op, .peer = -1, .len = 8,
+			       .reason = GDRI_WORD | GDRI_ARG_NULL | reason};
+	struct gdr_error out;
+
+	gdri_error_describe(&e, &out);
+	if (strncmp(out.text, want, strlen(want)) || strncmp(out.text + strlen(want), " refused: ", 10))
+		fail_msg("%s, not %s", out.text, want);
+}
+
+/* A program that came up by NVSHMEM's names may have none of gdr's: messages have both. */
+static void a_job_of_nvshmem_has_its_names(void **state)
+{
+	const uint32_t all = GDRI_CALL_ALL << 8, test = GDRI_CALL_TEST << 8, seen = GDRI_CALL_SEEN << 8;
+	struct gdri_error e = {.kind = GDRI_ERROR_UNSEEN, .status = -GDR_EINVAL, .op = GDRI_P, .peer = -1, .len = 99,
+			       .reason = GDRI_ARG_PE};
+	struct gdri_state st = {.nvshmem = true};
+	struct gdr_error out;
+
+	(void)state;
+	job = &st;
+	assert_string_equal(gdri_call_name(GDRI_BARRIER), "nvshmem_barrier_all (gdr_barrier_all)");
+	assert_string_equal(gdri_call_name(GDRI_GRID_SYNC), "gdr_grid_sync");
+	assert_string_equal(gdri_call_name(GDRI_PUBLISH), "wait for an earlier post");
+	says_refused(GDRI_P, 0, "nvshmem_TYPE_p (gdr_TYPE_p)");
+	says_refused(GDRI_PUT, 1u << 24, "nvshmem_TYPE_iput (gdr_TYPE_iput)");
+	says_refused(GDRI_PUT, 5u << 24, "gdr_put_bulk");
+	says_refused(GDRI_PUT, 1u << 31, "gdr_ctx_put");
+	says_refused(GDRI_WAIT_UNTIL, all, "nvshmem_TYPE_wait_until_all (gdr_TYPE_wait_until_all)");
+	says_refused(GDRI_WAIT_UNTIL, test | all, "nvshmem_TYPE_test_all (gdr_TYPE_test_all)");
+	says_refused(GDRI_SIGNAL_WAIT, seen, "gdr_signal_wait_until_seen");
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "failed: nvshmem_TYPE_p (gdr_TYPE_p) to PE 99: invalid argument; "));
+	st.nvshmem = false;
+	says_refused(GDRI_WAIT_UNTIL, test | all, "gdr_TYPE_test_all");
+	job = NULL;
+}
+
 static void what_is_refused_names_the_call(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_SIGNAL, .peer = -1, .len = 8,
@@ -601,6 +640,7 @@ int main(void)
 		cmocka_unit_test(an_atomic_has_its_name),
 		cmocka_unit_test(a_silent_peer_has_its_limit),
 		cmocka_unit_test(what_is_refused_names_the_call),
+		cmocka_unit_test(a_job_of_nvshmem_has_its_names),
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(a_wait_names_its_limit),

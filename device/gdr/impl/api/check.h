@@ -12,7 +12,7 @@
 
 /* Beside the operation and GDRI_CALL_...: which of its functions, and that it is the one on a context. The highest byte
  * of gdri_error.reason has both, as runtime/diag/errors.c reads it. */
-#define GDRI_CALLED_NUMBER(function, number, name) GDRI_CALLED_##function = (number) << 16,
+#define GDRI_CALLED_NUMBER(function, number, name, nvshmem) GDRI_CALLED_##function = (number) << 16,
 enum gdri_called { GDRI_CALLED_AS(GDRI_CALLED_NUMBER) GDRI_CALLED_CTX = 128 << 16 };
 #define GDRI_CALLED(op, function) ((uint32_t)(op) | (uint32_t)GDRI_CALLED_##function)
 #define GDRI_SITE_CTX(op, scope) GDRI_CALLED(op, CTX), scope

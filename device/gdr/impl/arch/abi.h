@@ -133,7 +133,7 @@ enum gdri_error_kind {
 	GDRI_ERROR_UNSEEN = 7, /* the first call that failed and returns nothing (compat/) */
 };
 
-#define GDRI_OPERATION_NUMBER(operation, number, name, call) GDRI_##operation = number,
+#define GDRI_OPERATION_NUMBER(operation, number, name, call, nvshmem) GDRI_##operation = number,
 enum gdri_op { /* what was under way: for messages and wait records */
 	GDRI_OPERATIONS(GDRI_OPERATION_NUMBER)
 	GDRI_N_OPS = 28,

@@ -6,62 +6,62 @@
 #define GDRI_OPS_H
 
 /* What is under way, of messages and wait records (enum gdri_op).
- * X(operation, number, its name in a record, the function or 0) */
-#define GDRI_OPERATIONS(X)                                                                         \
-	X(NONE, 0, "operation", 0)                                                                 \
-	X(PUT, 1, "put", "gdr_put")                                                                \
-	X(GET, 2, "get", "gdr_get")                                                                \
-	X(P, 3, "p", "gdr_TYPE_p")                                                                 \
-	X(G, 4, "g", "gdr_TYPE_g")                                                                 \
-	X(PUT_SIGNAL, 5, "put_signal", "gdr_put_signal")                                           \
-	X(SIGNAL, 6, "signal_op", "gdr_signal_op")                                                 \
-	X(AMO, 7, "atomic", "gdr_TYPE_atomic_OP")                                                  \
-	X(FETCH_AMO, 8, "fetching atomic", "gdr_TYPE_atomic_fetch_OP")                             \
-	X(QUIET, 9, "quiet", "gdr_quiet")                                                          \
-	X(FENCE, 10, "fence", "gdr_fence")                                                         \
-	X(BARRIER, 11, "barrier", "gdr_barrier_all")                                               \
-	X(SYNC, 12, "sync", "gdr_sync_all")                                                        \
-	X(WAIT_UNTIL, 13, "wait_until", "gdr_TYPE_wait_until")                                     \
-	X(SIGNAL_WAIT, 14, "signal_wait_until", "gdr_signal_wait_until")                           \
-	X(BLAME, 15, "get of the diagnosis", 0) /* who is to blame for a wait that expired */      \
-	X(QUEUE_FULL, 16, "wait for room in a send queue", 0)                                      \
-	X(PUBLISH, 17, "wait for an earlier post", 0) /* of an earlier reserver */                 \
-	X(LOCK, 18, "lock", "gdr_set_lock or gdr_clear_lock")                                      \
-	X(HOST_CALL, 19, "collective call", 0) /* of the host */                                   \
-	/* from here on: collectives of a team */                                                  \
-	X(TEAM_SYNC, 20, "sync of a team", "gdr_team_sync or gdr_barrier")                         \
-	X(BROADCAST, 21, "broadcast", "gdr_TYPE_broadcast")                                        \
-	X(COLLECT, 22, "collect", "gdr_TYPE_collect")                                              \
-	X(ALLTOALL, 23, "alltoall", "gdr_TYPE_alltoall")                                           \
-	X(REDUCE, 24, "reduce", "gdr_TYPE_OP_reduce")                                              \
-	X(REDUCESCATTER, 25, "reducescatter", "gdr_TYPE_OP_reducescatter")                         \
-	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan")                                        \
-	/* to here */                                                                              \
-	X(GRID_SYNC, 27, "barrier of a grid", "gdr_grid_sync")
+ * X(operation, number, its name in a record, the function or "", NVSHMEM's or "") */
+#define GDRI_OPERATIONS(X)                                                                                        \
+	X(NONE, 0, "operation", "", "")                                                                           \
+	X(PUT, 1, "put", "gdr_put", "nvshmem_TYPE_put")                                                           \
+	X(GET, 2, "get", "gdr_get", "nvshmem_TYPE_get")                                                           \
+	X(P, 3, "p", "gdr_TYPE_p", "nvshmem_TYPE_p")                                                              \
+	X(G, 4, "g", "gdr_TYPE_g", "nvshmem_TYPE_g")                                                              \
+	X(PUT_SIGNAL, 5, "put_signal", "gdr_put_signal", "nvshmem_TYPE_put_signal")                               \
+	X(SIGNAL, 6, "signal_op", "gdr_signal_op", "nvshmemx_signal_op")                                          \
+	X(AMO, 7, "atomic", "gdr_TYPE_atomic_OP", "nvshmem_TYPE_atomic_OP")                                       \
+	X(FETCH_AMO, 8, "fetching atomic", "gdr_TYPE_atomic_fetch_OP", "nvshmem_TYPE_atomic_fetch_OP")            \
+	X(QUIET, 9, "quiet", "gdr_quiet", "nvshmem_quiet")                                                        \
+	X(FENCE, 10, "fence", "gdr_fence", "nvshmem_fence")                                                       \
+	X(BARRIER, 11, "barrier", "gdr_barrier_all", "nvshmem_barrier_all")                                       \
+	X(SYNC, 12, "sync", "gdr_sync_all", "nvshmem_sync_all")                                                   \
+	X(WAIT_UNTIL, 13, "wait_until", "gdr_TYPE_wait_until", "nvshmem_TYPE_wait_until")                         \
+	X(SIGNAL_WAIT, 14, "signal_wait_until", "gdr_signal_wait_until", "nvshmem_signal_wait_until")             \
+	X(BLAME, 15, "get of the diagnosis", "", "") /* who is to blame for a wait that expired */                \
+	X(QUEUE_FULL, 16, "wait for room in a send queue", "", "")                                                \
+	X(PUBLISH, 17, "wait for an earlier post", "", "") /* of an earlier reserver */                           \
+	X(LOCK, 18, "lock", "gdr_set_lock or gdr_clear_lock", "")                                                 \
+	X(HOST_CALL, 19, "collective call", "", "") /* of the host */                                             \
+	/* from here on: collectives of a team */                                                                 \
+	X(TEAM_SYNC, 20, "sync of a team", "gdr_team_sync or gdr_barrier", "nvshmem_team_sync or nvshmem_barrier")\
+	X(BROADCAST, 21, "broadcast", "gdr_TYPE_broadcast", "nvshmem_TYPE_broadcast")                             \
+	X(COLLECT, 22, "collect", "gdr_TYPE_collect", "nvshmem_TYPE_fcollect")                                    \
+	X(ALLTOALL, 23, "alltoall", "gdr_TYPE_alltoall", "nvshmem_TYPE_alltoall")                                 \
+	X(REDUCE, 24, "reduce", "gdr_TYPE_OP_reduce", "nvshmem_TYPE_OP_reduce")                                   \
+	X(REDUCESCATTER, 25, "reducescatter", "gdr_TYPE_OP_reducescatter", "nvshmem_TYPE_OP_reducescatter")       \
+	X(SCAN, 26, "scan", "gdr_TYPE_OP_inscan or exscan", "")                                                   \
+	/* to here */                                                                                             \
+	X(GRID_SYNC, 27, "barrier of a grid", "gdr_grid_sync", "")
 
 /* Functions that share an operation with another one: what the checked build calls them. Those that differ by an ending
- * alone (_nbi, _warp, _block) are one. X(function, number, its name): numbers from 1 to 127 */
-#define GDRI_CALLED_AS(X)                                                                          \
-	X(IPUT, 1, "gdr_TYPE_iput")                                                                \
-	X(IGET, 2, "gdr_TYPE_iget")                                                                \
-	X(IBPUT, 3, "gdr_TYPE_ibput")                                                              \
-	X(IBGET, 4, "gdr_TYPE_ibget")                                                              \
-	X(PUT_BULK, 5, "gdr_put_bulk")                                                             \
-	X(GET_BULK, 6, "gdr_get_bulk")                                                             \
-	X(SIGNAL_SET, 7, "gdr_signal_set")                                                         \
-	X(SIGNAL_ADD, 8, "gdr_signal_add")                                                         \
-	X(SIGNAL_FETCH, 9, "gdr_signal_fetch")                                                     \
-	X(QUIET_PE, 10, "gdr_quiet_pe")                                                            \
-	X(FENCE_PE, 11, "gdr_fence_pe")                                                            \
-	X(SET_LOCK, 12, "gdr_set_lock")                                                            \
-	X(TEST_LOCK, 13, "gdr_test_lock")                                                          \
-	X(CLEAR_LOCK, 14, "gdr_clear_lock")                                                        \
-	X(TEAM_SYNC, 15, "gdr_team_sync")                                                          \
-	X(BARRIER, 16, "gdr_barrier")                                                              \
-	X(FCOLLECT, 17, "gdr_TYPE_fcollect")                                                       \
-	X(ALLTOALLS, 18, "gdr_TYPE_alltoalls")                                                     \
-	X(INSCAN, 19, "gdr_TYPE_OP_inscan")                                                        \
-	X(EXSCAN, 20, "gdr_TYPE_OP_exscan")
+ * alone (_nbi, _warp, _block) are one. X(function, number, its name, NVSHMEM's or ""): numbers from 1 to 127 */
+#define GDRI_CALLED_AS(X)                                                                                         \
+	X(IPUT, 1, "gdr_TYPE_iput", "nvshmem_TYPE_iput")                                                          \
+	X(IGET, 2, "gdr_TYPE_iget", "nvshmem_TYPE_iget")                                                          \
+	X(IBPUT, 3, "gdr_TYPE_ibput", "")                                                                         \
+	X(IBGET, 4, "gdr_TYPE_ibget", "")                                                                         \
+	X(PUT_BULK, 5, "gdr_put_bulk", "")                                                                        \
+	X(GET_BULK, 6, "gdr_get_bulk", "")                                                                        \
+	X(SIGNAL_SET, 7, "gdr_signal_set", "")                                                                    \
+	X(SIGNAL_ADD, 8, "gdr_signal_add", "")                                                                    \
+	X(SIGNAL_FETCH, 9, "gdr_signal_fetch", "nvshmem_signal_fetch")                                            \
+	X(QUIET_PE, 10, "gdr_quiet_pe", "")                                                                       \
+	X(FENCE_PE, 11, "gdr_fence_pe", "")                                                                       \
+	X(SET_LOCK, 12, "gdr_set_lock", "")                                                                       \
+	X(TEST_LOCK, 13, "gdr_test_lock", "")                                                                     \
+	X(CLEAR_LOCK, 14, "gdr_clear_lock", "")                                                                   \
+	X(TEAM_SYNC, 15, "gdr_team_sync", "nvshmem_team_sync")                                                    \
+	X(BARRIER, 16, "gdr_barrier", "nvshmem_barrier")                                                          \
+	X(FCOLLECT, 17, "gdr_TYPE_fcollect", "nvshmem_TYPE_fcollect")                                             \
+	X(ALLTOALLS, 18, "gdr_TYPE_alltoalls", "")                                                                \
+	X(INSCAN, 19, "gdr_TYPE_OP_inscan", "")                                                                   \
+	X(EXSCAN, 20, "gdr_TYPE_OP_exscan", "")
 
 /* What a host thread asks the library for (enum gdri_what): executed by a thread, by a block, and for a team by a
  * block or many. X(request, number, prefix and rest of the function's name, operation) */
