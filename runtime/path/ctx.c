@@ -108,7 +108,7 @@ static void ctx_mark(struct gdri_state *st, const struct gdri_ctx *c, enum gdri_
 	memset(st->ctxs->slots + c->first / (uint32_t)st->n_pes - st->opt.qps_per_pe, as, c->n);
 }
 
-/* The first n slots in a row that are free. */
+/* The first n slots in a row that are free. That there are none is for the program to decide about: no error yet. */
 static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 {
 	uint32_t i, run, all = st->opt.ctx_queues;
@@ -116,12 +116,13 @@ static int take_queues(struct gdri_state *st, struct gdri_ctx *c, uint32_t n)
 	for (i = run = 0; i < all && run < n; i++)
 		run = st->ctxs->slots[i] == GDRI_CTX_FREE ? run + 1 : 0;
 	if (!all)
-		return gdri_fail(-GDR_ENOQUEUE, "no queues are kept for contexts: set GDR_CTX_QUEUES");
+		gdri_warn("no queues are kept for contexts: set GDR_CTX_QUEUES");
+	else if (run < n)
+		gdri_warn("GDR_CTX_QUEUES=%u queues to each PE are kept for contexts, and %u in a row are not free: "
+			  "raise it",
+			  all, n);
 	if (run < n)
-		return gdri_fail(-GDR_ENOQUEUE,
-				 "GDR_CTX_QUEUES=%u queues to each PE are kept for contexts, and %u in a row are not "
-				 "free: raise it",
-				 all, n);
+		return -GDR_ENOQUEUE;
 	c->first = (st->opt.qps_per_pe + i - n) * (uint32_t)st->n_pes;
 	c->n = n;
 	ctx_mark(st, c, GDRI_CTX_TAKEN);
@@ -157,8 +158,10 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 
 	for (i = 0; i < GDRI_MAX_CTXS && st->ctxs->list[i].mode; i++)
 		;
-	if (i == GDRI_MAX_CTXS)
-		return gdri_fail(-GDR_ENOQUEUE, "all %d contexts of a PE are in use", GDRI_MAX_CTXS - 1);
+	if (i == GDRI_MAX_CTXS) {
+		gdri_warn("all %d contexts of a PE are in use", GDRI_MAX_CTXS - 1);
+		return -GDR_ENOQUEUE;
+	}
 	c = &st->ctxs->list[i];
 	pthread_mutex_lock(&st->ctxs->lock);
 	memset(c, 0, sizeof(*c));
