@@ -148,17 +148,35 @@ bool gdri_ofi_move(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
 	return true;
 }
 
+/* Memory of this PE could not be read or written. Providers end a connection over that, and what else went by it may
+ * never complete: the operation does not wait for the rest of its pieces. */
+static void move_is_alone(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
+{
+	uint32_t i;
+
+	for (i = 0; i < OFI_XFERS; i++) {
+		if (t->xfers[i].op != op)
+			continue;
+		t->xfers[i].op = NULL;
+		t->peers[t->xfers[i].ctx.peer].under_way--;
+		op->pending--;
+	}
+}
+
 void gdri_ofi_moved(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x, uint32_t syndrome)
 {
 	struct gdri_ofi_peer *p = &t->peers[x->ctx.peer];
+	struct gdri_ofi_op *op = x->op;
 
 	p->n_moves--;
-	if (x->op) {
+	x->op = NULL;
+	if (op) {
 		p->under_way--;
 		p->progress = gdri_now_ns();
-		gdri_ofi_ended(x->op, syndrome);
+		if (syndrome == GDRI_NET_LOCAL)
+			move_is_alone(t, op);
+		gdri_ofi_ended(op, syndrome);
 	}
-	x->op = NULL;
 	x->next = t->free_xfers;
 	t->free_xfers = x;
 }

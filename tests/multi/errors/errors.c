@@ -5,6 +5,7 @@
  *	errors remote_write | remote_read | remote_atomic	beyond the peer's heap
  *	errors local		a source that begins in the heap and ends behind it
  *	errors unmapped		a source that was registered and is not mapped any more
+ *	errors unmapped long	one of several messages, of which the first page is not mapped
  *	errors retry		puts and quiet to a PE that the fabric has lost
  *	errors timeout		nobody sends the signal
  *	errors abort		the host ends the waits
@@ -25,6 +26,7 @@ struct err {
 	uint64_t *word, *local;
 	int pe, times;
 	int form;
+	size_t len; /* of a put */
 	int status; /* expected, -GDR_E*; 0: any */
 	int *got;
 	struct multi_report *report;
@@ -39,7 +41,7 @@ GDR_KERNEL(operations, struct err, a)
 
 	for (int i = 0; i < a.times && !ret; i++) {
 		if (a.form == WRITE)
-			ret = gdr_put_nbi(a.word, a.local, 100, a.pe);
+			ret = gdr_put_nbi(a.word, a.local, a.len, a.pe);
 		else if (a.form == READ)
 			ret = gdr_get_nbi(a.local, a.word, 100, a.pe);
 		else
@@ -184,15 +186,18 @@ static int local(struct err *a)
 	return local_prot(a);
 }
 
-static int unmapped(struct err *a)
+static int unmapped(struct err *a, size_t size)
 {
-	const size_t size = 65536;
-
 	a->local = (uint64_t *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(a->local != MAP_FAILED);
 	CHECK_OK(gdr_buffer_register(a->local, size));
+	if (size > 65536) {
+		a->len = size;
+		a->word = (uint64_t *)gdr_malloc(size);
+		CHECK(a->word);
+	}
 	/* gone, and the place stays free of stacks of threads */
-	CHECK(mmap(a->local, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == a->local);
+	CHECK(mmap(a->local, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == a->local);
 	return local_prot(a);
 }
 
@@ -533,7 +538,7 @@ static int told(struct err *a, int code, int waits)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	struct err a = {0};
+	struct err a = {.len = 100};
 
 	multi_begin();
 	setup(&a);
@@ -553,7 +558,7 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "local"))
 		return local(&a);
 	if (!strcmp(what, "unmapped"))
-		return unmapped(&a);
+		return unmapped(&a, argc > 2 ? 8u << 20 : 65536);
 	if (!strcmp(what, "retry"))
 		return retry(&a);
 	if (!strcmp(what, "running"))

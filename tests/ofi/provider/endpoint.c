@@ -150,6 +150,7 @@ int gdr_fake_endpoint(struct fid_domain *domain, struct fi_info *info, struct fi
 				  .rma = &gdr_fake_rma_ops};
 	ep->domain = d;
 	ep->socket = -1;
+	ep->cuts = getenv("GDRFAKE_FAULT_CUTS");
 	ep->flags = info->tx_attr->op_flags;
 	ep->next_op = 1;
 	ep->receives_end = &ep->receives;

@@ -136,6 +136,7 @@ struct fake_ep {
 	struct fake_name name;
 	int socket;
 	bool enabled, no_cuda; /* no_cuda: calls of CUDA's are forbidden */
+	bool cuts, cut; /* a source that is not mapped ends all RMA: what comes then is never answered */
 	unsigned int bound; /* memory regions */
 	uint64_t flags;	    /* of operations without their own */
 	uint64_t next_op, pinged;

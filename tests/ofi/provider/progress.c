@@ -217,6 +217,8 @@ static bool progress_rma(struct fake_ep *ep, struct fake_arrival *a)
 	unsigned int i;
 	int rc;
 
+	if (ep->cut)
+		return true;
 	if (!at || !progress_inserted(ep, p->from)) {
 		progress_answer(ep, p, FI_EACCES);
 		return true;
@@ -234,6 +236,7 @@ static bool progress_rma(struct fake_ep *ep, struct fake_arrival *a)
 	rc = progress_copy(p, at, offset, piece);
 	if (rc)
 		a->left = 0;
+	ep->cut = ep->cuts && rc == EFAULT;
 	if (rc != ESRCH && !a->left)
 		progress_answer(ep, p, rc == EFAULT ? FI_EFAULT : rc ? FI_EIO : 0);
 	return !a->left;
