@@ -73,14 +73,18 @@ static void values_are_taken(void **state)
 	assert_string_equal(o.nic, "mlx5_1:2");
 }
 
+static const struct {
+	const char *name, *kind;
+} kinds[] = {
+#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) {#NAME, #kind},
+#include "runtime/core/options.def"
+#undef GDRI_OPTION
+};
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 /* Every option refuses each of these, whatever its kind; the strings are apart. */
 static void nonsense_is_refused_by_every_option(void **state)
 {
-	static const char *const names[] = {
-#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
-#include "runtime/core/options.def"
-#undef GDRI_OPTION
-	};
 	static const char *const values[] = {"",	"abc",	 "-2",
 					     "1e99",	"18446744073709551616",
 					     "1gg",	"1 ",	 " 1",
@@ -88,24 +92,20 @@ static void nonsense_is_refused_by_every_option(void **state)
 					     "1,",	"p2p,,nic", "p2p,p2p",
 					     "\xff",	"--",	 "1.5",
 					     "0x1g2"};
-	char name[64], why[200];
+	char why[200];
 	struct gdri_options o, before;
 	size_t i, j, tried = 0;
 
 	(void)state;
 	memset(&o, 0x5a, sizeof(o));
 	before = o;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t len = strcspn(names[i], "/");
-
-		if (!strcmp(names[i] + len, "/string"))
+	for (i = 0; i < N_KINDS; i++) {
+		if (!strcmp(kinds[i].kind, "string"))
 			continue;
-		memcpy(name, names[i], len);
-		name[len] = 0;
 		for (j = 0; j < sizeof(values) / sizeof(values[0]); j++) {
 			why[0] = 0;
-			if (gdri_option_set(&o, name, values[j], why, sizeof(why)) != -GDR_EOPTION)
-				fail_msg("GDR_%s=%s was accepted", name, values[j]);
+			if (gdri_option_set(&o, kinds[i].name, values[j], why, sizeof(why)) != -GDR_EOPTION)
+				fail_msg("GDR_%s=%s was accepted", kinds[i].name, values[j]);
 			assert_true(strlen(why) > 10);
 			tried++;
 		}
@@ -221,12 +221,7 @@ static void errors_name_variable_value_and_range(void **state)
 /* 30 may be meant as 30 s and is no longer read as 30 ms. */
 static void times_need_a_unit(void **state)
 {
-	static const char *const names[] = {
-#define GDRI_OPTION(NAME, field, kind, def, min, max, unit, text) #NAME "/" #kind,
-#include "runtime/core/options.def"
-#undef GDRI_OPTION
-	};
-	char *env[] = {"GDR_TIMEOUT=30", NULL}, text[4096], name[64], why[200];
+	char *env[] = {"GDR_TIMEOUT=30", NULL}, text[4096], why[200];
 	struct gdri_options o;
 	size_t i, times = 0;
 
@@ -234,13 +229,12 @@ static void times_need_a_unit(void **state)
 	assert_int_equal(read_caught(&o, env, text, sizeof(text)), -GDR_EOPTION);
 	assert_non_null(strstr(text, "GDR_TIMEOUT=30 is not accepted"));
 	assert_non_null(strstr(text, "write 30s or 30ms"));
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(names[i], "/"), names[i]);
-		if (strcmp(strchr(names[i], '/'), "/time"))
+	for (i = 0; i < N_KINDS; i++) {
+		if (strcmp(kinds[i].kind, "time"))
 			continue;
-		assert_int_equal(gdri_option_set(&o, name, "20000", why, sizeof(why)), -GDR_EOPTION);
+		assert_int_equal(gdri_option_set(&o, kinds[i].name, "20000", why, sizeof(why)), -GDR_EOPTION);
 		assert_non_null(strstr(why, "20000s or 20000ms"));
-		assert_int_equal(gdri_option_set(&o, name, "20s", why, sizeof(why)), 0);
+		assert_int_equal(gdri_option_set(&o, kinds[i].name, "20s", why, sizeof(why)), 0);
 		times++;
 	}
 	assert_true(times >= 2);
