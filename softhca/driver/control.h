@@ -23,6 +23,9 @@
 #define HCA_LOG_MAX_WQEBB 15u
 #define HCA_LOG_MAX_CQ	  22u
 #define HCA_MAX_RD_ATOMIC 16u
+/* What works on demand: send, receive, write, read, atomic, and receive of an SRQ, from bit 0. UC has nothing. */
+#define HCA_ODP_RC	  0x3fu /* DC, too */
+#define HCA_ODP_UD	  0x01u
 
 enum obj_type {
 	OBJ_PD,
@@ -248,6 +251,8 @@ static inline unsigned mtu_code(uint32_t mtu)
 
 /* Is [addr, addr + len) mapped, and writable if asked? 0 or EFAULT. */
 int range_check(uint64_t addr, uint64_t len, bool write);
+/* Of memory that need not be there: it is looked at when it is used. */
+void range_on_demand(void);
 /* A descriptor, the caller's, of the file that is mapped there shared, and where in it; -1: it is
  * no such memory, or the file cannot be had. */
 int range_file(uint64_t addr, uint64_t len, uint64_t *offset);

@@ -367,7 +367,7 @@ void *obj_get(struct hca_ctx *ctx, uint64_t handle, enum obj_type type)
 
 static bool mr_holds(const struct hca_mr *mr, uintptr_t page)
 {
-	return !mr->window && !mr->device && page_has(page, mr->va, mr->len);
+	return !mr->window && !mr->device && (page_has(page, mr->va, mr->len) || hca_mr_implicit(mr));
 }
 
 static bool cq_holds(const struct hca_cq *cq, uintptr_t page)

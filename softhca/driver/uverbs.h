@@ -55,6 +55,8 @@ static inline uint32_t log2_ceil(uint32_t n)
 
 /* Rules of registration (uverbs_mr.c): 0 or an errno. */
 int access_check(uint32_t access);
+/* Of a region on demand, in place of a look at its memory (uverbs_odp.c); 0 or an errno. */
+int odp_check(const struct hca_mr *mr);
 int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what, struct ctl_mr **out);
 
 /* Asks whether what the call is about to register is memory of a GPU; without hca_lock. */

@@ -17,6 +17,7 @@
 #define DEVICE_CAPS (1u << 10 /* port active event */ | 1u << 11 /* system image GUID */ |         \
 		     1u << 12 /* RNR NAK generation */ | 1u << 17 /* memory windows, */ |          \
 		     1u << 21 /* invalidated by SEND and locally, */ | 1u << 24 /* type 2B */)
+#define ODP_EXPLICIT_AND_IMPLICIT 3u
 #define ATOMIC_HCA  1u /* IB_ATOMIC_HCA: atomic among the device's operations */
 
 int um_get_context(struct uverbs_call *call)
@@ -114,6 +115,9 @@ int uw_ex_query_device(struct uverbs_call *call)
 	r.response_length = (uint32_t)(room < sizeof(r) ? room : sizeof(r));
 	r.device_cap_flags_ex = DEVICE_CAPS;
 	r.max_dm_size = HCA_DM_MOST;
+	r.odp_caps.general_caps = ODP_EXPLICIT_AND_IMPLICIT;
+	r.odp_caps.per_transport_caps.rc_odp_caps = HCA_ODP_RC;
+	r.odp_caps.per_transport_caps.ud_odp_caps = HCA_ODP_UD;
 	uhw.response_length = (uint32_t)(uhw_room < sizeof(uhw) ? uhw_room : sizeof(uhw));
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &r, sizeof(r));

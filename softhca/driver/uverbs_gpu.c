@@ -26,7 +26,8 @@ static void ask_reg_mr(struct uverbs_call *call)
 
 	if (ua_in_u64(call, UVERBS_ATTR_WRITE_CMD) == IB_USER_VERBS_CMD_REG_MR &&
 	    ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd)) &&
-	    cmd.start + cmd.length >= cmd.start)
+	    cmd.start + cmd.length >= cmd.start &&
+	    !(cmd.access_flags & HCA_ON_DEMAND)) /* a GPU's memory has no page faults */
 		ask_region(call, cmd.start, cmd.length);
 }
 

@@ -12,7 +12,6 @@
 #include "softhca/driver/uverbs.h"
 
 #define UMEM_PAGE 4096u /* the least that the device translates */
-#define ACCESS_ON_DEMAND (1u << 6)
 /* Flags that a device may ignore, and those that change nothing here: memory
  * windows, zero based, on huge pages. */
 #define ACCESS_KNOWN                                                                               \
@@ -54,8 +53,6 @@ int um_pd_query(struct uverbs_call *call)
 
 int access_check(uint32_t access)
 {
-	if (access & ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
 	if (access & ~(uint32_t)ACCESS_KNOWN)
 		return EINVAL;
 	/* IBTA 10.6.3.1: remote write and atomic need local write. */
@@ -80,7 +77,7 @@ int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
 	struct ctl_mr *mr;
 	int rc;
 
-	if (most && what->len > most)
+	if (most && what->len > most && !hca_mr_implicit(what))
 		return EINVAL;
 	mr = obj_new(ctx, OBJ_MR, sizeof(*mr));
 	if (!mr)
@@ -98,12 +95,14 @@ int mr_create(struct hca_ctx *ctx, struct ctl_pd *pd, const struct hca_mr *what,
 	return 0;
 }
 
+/* Of a region on demand what lies there at each use counts, so nothing is shown. */
 static void mr_show(const struct hca_mr *mr)
 {
 	uint64_t offset = 0;
-	int fd = range_file((uintptr_t)mr->va, mr->len, &offset);
+	int fd = mr->access & HCA_ON_DEMAND ? -1 : range_file((uintptr_t)mr->va, mr->len, &offset);
 
-	dp_mr_registered(mr, fd, offset);
+	if (!hca_mr_implicit(mr))
+		dp_mr_registered(mr, fd, offset);
 }
 
 int uw_reg_mr(struct uverbs_call *call)
@@ -122,20 +121,21 @@ int uw_reg_mr(struct uverbs_call *call)
 		return EINVAL;
 	if (!cmd.length || cmd.start + cmd.length < cmd.start)
 		return EINVAL;
-	rc = access_check_mr(cmd.access_flags);
+	rc = access_check_mr(cmd.access_flags & ~(uint32_t)HCA_ON_DEMAND);
 	if (rc)
 		return rc;
 	pd = obj_get(call->ctx, cmd.pd_handle, OBJ_PD);
 	if (!pd)
 		return EINVAL;
-	rc = range_take(&call->gpu, cmd.start, cmd.length, cmd.access_flags & HCA_LOCAL_WRITE,
-			&what.device);
-	if (rc)
-		return rc;
 	what.access = cmd.access_flags;
 	what.iova = cmd.hca_va;
 	what.len = cmd.length;
 	what.va = (uint8_t *)(uintptr_t)cmd.start;
+	rc = what.access & HCA_ON_DEMAND ? odp_check(&what)
+					 : range_take(&call->gpu, cmd.start, cmd.length,
+						      what.access & HCA_LOCAL_WRITE, &what.device);
+	if (rc)
+		return rc;
 	rc = mr_create(call->ctx, pd, &what, &mr);
 	if (rc) {
 		range_give_back(what.va, what.len, what.device, false);
@@ -165,7 +165,7 @@ static int rereg_check(struct uverbs_call *call, const struct ib_uverbs_rereg_mr
 	if (!*pd)
 		return EINVAL;
 	if (cmd->flags & REREG_ACCESS) {
-		rc = access_check_mr(cmd->access_flags);
+		rc = access_check_mr(cmd->access_flags & ~(uint32_t)HCA_ON_DEMAND);
 		to->access = cmd->access_flags;
 	}
 	if (!rc && cmd->flags & REREG_TRANSLATION) {
@@ -177,7 +177,9 @@ static int rereg_check(struct uverbs_call *call, const struct ib_uverbs_rereg_mr
 		to->va = (uint8_t *)(uintptr_t)cmd->start;
 	}
 	if (!rc && cmd->flags & (REREG_TRANSLATION | REREG_ACCESS))
-		rc = range_check((uintptr_t)to->va, to->len, to->access & HCA_LOCAL_WRITE);
+		rc = to->access & HCA_ON_DEMAND ? odp_check(to)
+						: range_check((uintptr_t)to->va, to->len,
+							      to->access & HCA_LOCAL_WRITE);
 	to->pdn = (*pd)->pd.pdn;
 	return rc;
 }
@@ -269,13 +271,6 @@ int um_mr_query(struct uverbs_call *call)
 	ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->mr.key, sizeof(mr->mr.key));
 	ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->mr.len, sizeof(mr->mr.len));
 	return ua_out(call, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->mr.iova, sizeof(mr->mr.iova));
-}
-
-/* Advice concerns on-demand paging, which the device does not have. */
-int um_mr_advise(struct uverbs_call *call)
-{
-	(void)call;
-	return EOPNOTSUPP;
 }
 
 /* ---- DEVX umems ---- */

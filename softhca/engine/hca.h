@@ -32,7 +32,9 @@ enum { /* access bits: the IBV_ACCESS_ values of the uverbs ABI */
 	HCA_REMOTE_READ = 4,
 	HCA_REMOTE_ATOMIC = 8,
 	HCA_MW_BIND = 16,
+	HCA_ON_DEMAND = 64,
 	HCA_RELAXED_ORDERING = 1 << 20,
+	HCA_WRITES = HCA_LOCAL_WRITE | HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC,
 };
 
 /* A memory window is an entry of the same table; only its key lasts. So is an indirect key. */
@@ -62,6 +64,12 @@ struct hca_mr {
 	uint32_t max_pieces;
 	bool remote_inv; /* the peer may take it back */
 };
+
+/* On demand, of all addresses. */
+static inline bool hca_mr_implicit(const struct hca_mr *mr)
+{
+	return mr->access & HCA_ON_DEMAND && !mr->va && mr->len == UINT64_MAX;
+}
 
 struct hca_umem {
 	uint32_t id;

@@ -6,7 +6,7 @@
 #include "softhca/firmware/prm.h"
 #include "softhca/tools/options.h"
 
-enum { CAP_GENERAL = 0, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_DEVICE_MEMORY = 0xf, CAP_GENERAL_2 = 0x20 };
+enum { CAP_GENERAL = 0, CAP_ODP = 2, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_DEVICE_MEMORY = 0xf, CAP_GENERAL_2 = 0x20 };
 
 #define CAP_AT 0x10u /* in the output mailbox */
 
@@ -43,6 +43,7 @@ static const struct cap general[] = {
 	{0x40, 1, 1, 1},    /* atomic */
 	{0x44, 31, 1, 1},   /* cq_oi */
 	{0x44, 30, 1, 1},   /* cq_resize */
+	{0x44, 24, 1, 1},   /* pg: page faults */
 	{0x44, 14, 1, 1},   /* imaicl: memory windows */
 	{0x44, 0, 3, 7},    /* rc, uc, ud */
 	{0x48, 31, 1, 1},   /* uar_4k */
@@ -52,6 +53,13 @@ static const struct cap general[] = {
 	{0x54, 0, 16, 512}, /* max_wqe_sz_rq */
 	{0x58, 0, 16, 1024}, /* max_wqe_sz_sq_dc */
 	{0x64, 16, 5, 24},  /* log_max_pd */
+};
+
+/* Bits in the other direction than those of verbs. */
+static const struct cap odp[] = {
+	{0x10, 26, 6, 0x3f}, /* rc: send, receive, write, read, atomic, srq_receive */
+	{0x18, 31, 1, 1},    /* ud: send */
+	{0x20, 26, 6, 0x3f}, /* dc, as rc */
 };
 
 /* Sizes are a bit mask of powers of two: 4 and 8 bytes. Mode 1 gives the result
@@ -144,6 +152,9 @@ int prm_query_hca_cap(struct prm_cmd *cmd)
 		if (!port_is_ib())
 			prm_caps_fill(cmd, ethernet);
 		fill_said(cmd);
+		break;
+	case CAP_ODP:
+		prm_caps_fill(cmd, odp);
 		break;
 	case CAP_DEVICE_MEMORY:
 		prm_caps_fill(cmd, device_memory);

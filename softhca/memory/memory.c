@@ -14,7 +14,7 @@ uint8_t *mr_translate(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, u
 	off = addr - mr->iova;
 	if (addr < mr->iova || off > mr->len || len > mr->len - off)
 		return NULL;
-	if (!mr->device && !probe_mapped(mr->va + off, len))
+	if (!mr->device && !probe_mapped(mr->va + off, len, mr->access & HCA_ON_DEMAND && access & HCA_WRITES))
 		return NULL;
 #ifdef __SANITIZE_THREAD__
 	__tsan_acquire(mr->va); /* see mr_accessed */

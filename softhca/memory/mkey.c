@@ -29,7 +29,6 @@ static const struct wqe_sge *piece_at(const struct hca_layout *l, uint64_t *off)
 int mkey_pieces(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access,
 		struct iovec *iov, int room)
 {
-	uint32_t writes = HCA_LOCAL_WRITE | HCA_REMOTE_WRITE | HCA_REMOTE_ATOMIC;
 	const struct hca_mr *m = hca_find_mr(key);
 	uint64_t at;
 	int n = 0;
@@ -52,7 +51,7 @@ int mkey_pieces(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_
 		if (l->repeat)
 			off += at / l->round * p->stride;
 		va = mr_translate(p->lkey, pdn, p->addr + off, take,
-				  access & writes ? HCA_LOCAL_WRITE : 0);
+				  access & HCA_WRITES ? HCA_LOCAL_WRITE : 0);
 		if (!va)
 			return -1;
 		if (iov)

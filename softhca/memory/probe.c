@@ -20,17 +20,22 @@
 
 enum { MOST = 64 /* pages */ };
 
-/* In this file alone; the first instruction is the one that may fault. */
+/* In this file alone. The first instruction of probe_byte may fault, and all of probe_write ahead of its end.
+ * probe_write leaves the byte as it is, whoever else writes it meanwhile; it pairs with nothing. */
 bool probe_byte(const uint8_t *at);
+bool probe_write(const uint8_t *at);
+void probe_write_end(void);
 void probe_nothing(void);
 
 #if defined(__x86_64__)
 #define LOAD_BYTE "	movb	(%rdi), %al\n"
+#define STORE_BYTE "	lock orb	$0, (%rdi)\n"
 #define RETURN_1 "	movl	$1, %eax\n	ret\n"
 #define RETURN_0 "	xorl	%eax, %eax\n	ret\n"
 #define FAULT_PC(context) ((context)->uc_mcontext.gregs[REG_RIP])
 #elif defined(__aarch64__)
 #define LOAD_BYTE "	ldrb	w1, [x0]\n"
+#define STORE_BYTE "	ldxrb	w1, [x0]\n	stxrb	w2, w1, [x0]\n	cbnz	w2, probe_write\n"
 #define RETURN_1 "	mov	w0, 1\n	ret\n"
 #define RETURN_0 "	mov	w0, 0\n	ret\n"
 #define FAULT_PC(context) ((context)->uc_mcontext.pc)
@@ -43,10 +48,17 @@ __asm__(".pushsection .text\n"
 	"probe_byte:\n"
 	LOAD_BYTE
 	RETURN_1
+	".size probe_byte,.-probe_byte\n"
+	".hidden probe_write\n.globl probe_write\n.type probe_write,%function\n"
+	"probe_write:\n"
+	STORE_BYTE
+	".hidden probe_write_end\n.globl probe_write_end\n"
+	"probe_write_end:\n"
+	RETURN_1
 	".hidden probe_nothing\n.globl probe_nothing\n"
 	"probe_nothing:\n"
 	RETURN_0
-	".size probe_byte,.-probe_byte\n"
+	".size probe_write,.-probe_write\n"
 	".popsection\n");
 
 static struct sigaction before_segv, before_bus;
@@ -93,8 +105,9 @@ static bool put_page(int sig, const siginfo_t *info)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
+	uintptr_t pc = (uintptr_t)FAULT_PC(uc);
 
-	if ((uintptr_t)FAULT_PC(uc) == (uintptr_t)probe_byte)
+	if (pc == (uintptr_t)probe_byte || (pc >= (uintptr_t)probe_write && pc < (uintptr_t)probe_write_end))
 		FAULT_PC(uc) = (__typeof__(FAULT_PC(uc)))(uintptr_t)probe_nothing;
 	else if (!put_page(sig, info))
 		pass_on(sig == SIGSEGV ? &before_segv : &before_bus, sig, info, context);
@@ -131,16 +144,17 @@ bool page_has(uintptr_t page, const void *start, uint64_t len)
 	return start && len && page >= from && page < (uintptr_t)start + len;
 }
 
-bool probe_mapped(const uint8_t *va, uint64_t len)
+bool probe_mapped(const uint8_t *va, uint64_t len, bool write)
 {
+	bool (*probe)(const uint8_t *at) = write ? probe_write : probe_byte;
 	const uint8_t *last = va + len - 1, *at = va;
 
 	if (!len)
 		return true;
 	for (unsigned i = 0; i < MOST && at < last; i++) {
-		if (!probe_byte(at))
+		if (!probe(at))
 			return false;
 		at = (const uint8_t *)((uintptr_t)at | (page_size - 1)) + 1;
 	}
-	return probe_byte(last);
+	return probe(last);
 }

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: a page of these bytes cannot be read. Of many pages the first ones and the last are looked at: who copies
- * asks again for each packet. */
-bool probe_mapped(const uint8_t *va, uint64_t len);
+/* False: a page of these bytes cannot be read, or not be written where that is asked. Of many pages the first ones and
+ * the last are looked at: who copies asks again for each packet. */
+bool probe_mapped(const uint8_t *va, uint64_t len, bool write);
 
 /* Whether the host's page that begins there has some of these bytes. */
 bool page_has(uintptr_t page, const void *start, uint64_t len);

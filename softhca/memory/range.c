@@ -51,6 +51,11 @@ int range_check(uint64_t addr, uint64_t len, bool write)
 	return c.bad || c.at < c.end ? EFAULT : 0;
 }
 
+void range_on_demand(void)
+{
+	probe_arm(range_is_held);
+}
+
 int range_map_fd(int fd, uint64_t offset, uint64_t len, bool write, uint8_t **va)
 {
 	struct stat st;

@@ -21,7 +21,7 @@ uint8_t *mr_translate_remote(const struct hca_qp *qp, uint32_t key, uint64_t add
 	if (addr < w->iova || off > w->len || len > w->len - off)
 		return NULL;
 	/* The region may be gone, or another one. */
-	return mr_translate(w->region, w->pdn, w->target + off, len, 0);
+	return mr_translate(w->region, w->pdn, w->target + off, len, access & HCA_WRITES ? HCA_LOCAL_WRITE : 0);
 }
 
 int mr_pieces_remote(const struct hca_qp *qp, uint32_t key, uint64_t addr, uint64_t len,

@@ -110,9 +110,6 @@ that a function works on, "behind" the verb for which libmlx5 calls it. After a 
 
 What posters of RDMA might ask for, and why it is left out:
 
-- On-demand paging. The device has no page faults: it reads and writes the program's memory as the program does. A region of
-  what is not mapped yet, of all addresses, or of what is mapped again later would work by accident, and none of what such a
-  program has to get right (faults, prefetch, invalidation) would be tried. So no capability, and EOPNOTSUPP for the flag.
 - Streams of a DCI. A DCI here is one requester, connected to one target at a time: its requests go in one order, and an error
   ends it. Streams need an order, retransmission and an error state each.
 - XRC. Its packets name the shared receive queue in a header of their own, and its target queue pairs belong to a domain that

@@ -125,9 +125,15 @@ MAKES(odp_mr, struct ibv_mr,
       ibv_reg_mr(e->pd, e->buf, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
       ibv_dereg_mr(made))
 
-RETURNS(advise_mr, ibv_advise_mr(e->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0,
-				 &(struct ibv_sge){.addr = (uintptr_t)e->buf, .length = 64,
-						   .lkey = e->mr->lkey}, 1))
+static int advise_mr(struct env *e)
+{
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, e->buf, 4096, IBV_ACCESS_ON_DEMAND);
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = 64, .lkey = mr ? mr->lkey : 0};
+	int rc = mr ? ibv_advise_mr(e->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1) : failed();
+
+	return mr && ibv_dereg_mr(mr) ? WRONG : int_result(rc);
+}
+
 RETURNS(modify_cq, ibv_modify_cq(e->cq, &(struct ibv_modify_cq_attr){
 						.attr_mask = IBV_CQ_ATTR_MODERATE,
 						.moderate = {.cq_count = 4, .cq_period = 4}}))

@@ -183,11 +183,11 @@ static void test_gone(void **state)
 	probe_arm(is_held);
 	memset(memory, 7, 4ul * PAGE);
 	assert_int_equal(munmap(memory + PAGE, PAGE), 0);
-	assert_false(probe_mapped(memory, 4ul * PAGE));
+	assert_false(probe_mapped(memory, 4ul * PAGE, false));
 	*(volatile uint8_t *)(memory + PAGE + 8200) = 1;
 	for (unsigned i = 0; i < PAGE; i++)
 		assert_int_equal(memory[PAGE + i], i == 8200);
-	assert_true(probe_mapped(memory, 4ul * PAGE));
+	assert_true(probe_mapped(memory, 4ul * PAGE, false));
 	munmap(memory, 4ul * PAGE);
 }
 
@@ -212,9 +212,9 @@ static void test_looks(void **state)
 
 	(void)state;
 	probe_arm(NULL); /* cmocka has taken the signal */
-	assert_true(probe_mapped(p, 64ul * PAGE));
+	assert_true(probe_mapped(p, 64ul * PAGE, false));
 	assert_int_equal(munmap(p + 40ul * PAGE, PAGE), 0);
-	assert_false(probe_mapped(p, 64ul * PAGE));
+	assert_false(probe_mapped(p, 64ul * PAGE, false));
 	munmap(p, 64ul * PAGE);
 }
 
