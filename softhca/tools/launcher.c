@@ -378,12 +378,13 @@ int main(int argc, char **argv)
 	if (self) {
 		argv = selftest;
 		i = 0;
-	} else if (i >= argc) {
-		launcher_fail("no command", "softhca --help shows how to call");
-		return 2;
 	}
 	if (launcher_check_options())
 		return 2;
+	if (!self && i >= argc) {
+		launcher_fail("no command", "softhca --help shows how to call");
+		return 2;
+	}
 	if (!find_ours("libsofthca.so", library))
 		return launcher_fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (strpbrk(library, " :")) /* ld.so has no way to quote them */

@@ -32,6 +32,7 @@ for name in $("$softhca" --help | sed -n '/^SOFTHCA_DEVICE=/,$ s/^  \([a-z0-9-]*
 done
 check "version" grep -q '^softhca [0-9]' <("$softhca" --version)
 check "no command" status 2 "$softhca"
+check "a value is judged without one" grep -q 'SOFTHCA_NODES=0 cannot be used' <("$softhca" --nodes=0 2>&1)
 check "unknown option" status 2 "$softhca" --no-such-option true
 check "an option's value as the next word" test "$("$softhca" --nodes 2 --link ib printenv SOFTHCA_NODES)" = 2
 check "a value that is missing" grep -q -- '--nodes: its value is missing' <("$softhca" --nodes 2>&1 </dev/null)
