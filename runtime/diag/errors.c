@@ -148,6 +148,7 @@ static void describe_left(struct text *t, const struct gdri_error *e)
 
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
+	const char *on_stream = gdri_place_stream_wait(e);
 	char place[96];
 
 	text_add(t, "%s%s", gdri_place_call(e),
@@ -168,6 +169,8 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 		text_add(t, "; ");
 		add_offset(t, e->addr);
 		text_add(t, "%s", place);
+		if (on_stream)
+			text_add(t, "; %s was called for it", on_stream);
 	}
 	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0 && e->status == -GDR_ETIMEOUT)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");

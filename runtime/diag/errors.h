@@ -62,6 +62,10 @@ int gdri_place_finalizes(int pe);
 /* The call that the record is of: of host threads' collectives the one under way, where that began before. */
 const char *gdri_place_call(const struct gdri_error *e);
 
+/* The call that put a wait for the record's word on a stream, or NULL: none of late, or it is no record of a wait for a
+ * word. */
+const char *gdri_place_stream_wait(const struct gdri_error *e);
+
 /* Whether the job came up by NVSHMEM's names. */
 bool gdri_place_is_nvshmem(void);
 

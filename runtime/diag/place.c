@@ -89,6 +89,24 @@ const char *gdri_place_call(const struct gdri_error *e)
 	return call;
 }
 
+const char *gdri_place_stream_wait(const struct gdri_error *e)
+{
+	const struct gdri_state *st = gdri_state_get();
+	const struct gdri_stream_wait *w = st ? st->stream_waits.list : NULL;
+	const char *call;
+
+	if (e->op != GDRI_WAIT_UNTIL && e->op != GDRI_SIGNAL_WAIT)
+		return NULL;
+	for (int i = 0; st && i < GDRI_STREAM_WAITS; i++, w++) {
+		/* acquire: pairs with the release in gdri_stream_wait_begin */
+		call = __atomic_load_n(&w->call, __ATOMIC_ACQUIRE);
+		if (call && e->addr - __atomic_load_n(&w->offset, __ATOMIC_RELAXED) <
+				    __atomic_load_n(&w->len, __ATOMIC_RELAXED))
+			return call;
+	}
+	return NULL;
+}
+
 bool gdri_place_is_nvshmem(void)
 {
 	const struct gdri_state *st = gdri_state_get();

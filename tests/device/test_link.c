@@ -67,6 +67,12 @@ const char *gdri_place_call(const struct gdri_error *e)
 	return gdri_call_name(e->op);
 }
 
+const char *gdri_place_stream_wait(const struct gdri_error *e)
+{
+	(void)e;
+	return NULL;
+}
+
 bool gdri_place_is_nvshmem(void)
 {
 	return false;

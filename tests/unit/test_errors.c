@@ -294,6 +294,37 @@ static void a_wait_names_both_ends(void **state)
 	assert_non_null(strstr(out.text, "do all members make this call, in the same form"));
 }
 
+/* A wait on a stream is executed by device code, whose record has that one's call. */
+static void a_wait_names_the_call_on_a_stream(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_WAIT_UNTIL, .peer = -1,
+			       .waited_for = -1, .addr = 0x20010};
+	struct gdri_state st = {.n_pes = 1};
+	struct gdr_error out;
+
+	(void)state;
+	job = &st;
+	pthread_mutex_init(&st.local_lock, NULL);
+	pthread_mutex_lock(&st.local_lock); /* no heap is looked at */
+	gdri_stream_wait_begin(&st, 0x20000, 16, "gdr_a_on_stream");
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "on_stream"));
+	gdri_stream_wait_begin(&st, 0x20010, 8, "gdr_b_on_stream");
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_TYPE_wait_until: "));
+	assert_non_null(strstr(out.text, "; heap offset 0x20010; gdr_b_on_stream was called for it"));
+	e.op = GDRI_QUIET;
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "on_stream"));
+	e.op = GDRI_WAIT_UNTIL;
+	for (int i = 0; i < GDRI_STREAM_WAITS; i++) /* it is forgotten */
+		gdri_stream_wait_begin(&st, 0x30000, 8, "gdr_c_on_stream");
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "on_stream"));
+	pthread_mutex_unlock(&st.local_lock);
+	job = NULL;
+}
+
 /* In gdr_finalize GDR_INIT_TIMEOUT bounds it. */
 static void a_wait_names_its_limit(void **state)
 {
@@ -643,6 +674,7 @@ int main(void)
 		cmocka_unit_test(a_job_of_nvshmem_has_its_names),
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_wait_names_both_ends),
+		cmocka_unit_test(a_wait_names_the_call_on_a_stream),
 		cmocka_unit_test(a_wait_names_its_limit),
 		cmocka_unit_test(a_wait_names_the_collective),
 		cmocka_unit_test(a_late_pe_is_told_of_itself),

@@ -8,6 +8,7 @@
  *	errors unmapped long	one of several messages, of which the first page is not mapped
  *	errors retry		puts and quiet to a PE that the fabric has lost
  *	errors timeout		nobody sends the signal
+ *	errors timeout stream	a wait on a stream for it
  *	errors abort		the host ends the waits
  *	errors running		the record is read while the kernel runs
  *	errors stopped		a chain of waits behind a PE that is stopped
@@ -252,6 +253,19 @@ static int timeout(struct err *a)
 	place_of(a->word, place, sizeof(place));
 	if (!strstr(e.text, place))
 		multi_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.text, place);
+	return leave_usable(a);
+}
+
+/* Executed by device code, and told by the call that put it there. */
+static int stream_timeout(struct err *a)
+{
+	struct gdr_error e;
+
+	CHECK_OK(gdr_signal_wait_until_on_stream(a->word, GDR_CMP_EQ, 77, NULL));
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(gdr_host_status(), -GDR_ETIMEOUT);
+	e = first_error();
+	CHECK(strstr(e.text, "gdr_signal_wait_until_on_stream") && strstr(e.text, "was called for it"));
 	return leave_usable(a);
 }
 
@@ -543,7 +557,7 @@ int main(int argc, char **argv)
 	multi_begin();
 	setup(&a);
 	if (!strcmp(what, "timeout"))
-		return timeout(&a);
+		return argc > 2 ? stream_timeout(&a) : timeout(&a);
 	if (!strcmp(what, "abort"))
 		return end_waits(&a);
 	if (!strcmp(what, "stopped"))
