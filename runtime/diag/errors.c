@@ -151,8 +151,10 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 	const char *on_stream = gdri_place_stream_wait(e);
 	char place[96];
 
-	text_add(t, "%s%s", gdri_place_call(e),
-		 e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0 ? "_from" : "");
+	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0) /* which NVSHMEM does not have */
+		text_add(t, "gdr_signal_wait_until_from");
+	else
+		text_add(t, "%s", gdri_place_call(e));
 	if (e->waited_for >= 0 && e->op != GDRI_GRID_SYNC)
 		text_add(t, " waiting for PE %d", e->waited_for);
 	text_add(t, ": %s after %llu.%03llu s", gdr_strerror(e->status),

@@ -95,7 +95,8 @@ const char *gdri_place_stream_wait(const struct gdri_error *e)
 	const struct gdri_stream_wait *w = st ? st->stream_waits.list : NULL;
 	const char *call;
 
-	if (e->op != GDRI_WAIT_UNTIL && e->op != GDRI_SIGNAL_WAIT)
+	/* that of gdri_exec_wait: one for a signal is by a kernel's own call, but for those from a PE */
+	if (e->op != GDRI_WAIT_UNTIL && (e->op != GDRI_SIGNAL_WAIT || e->waited_for < 0))
 		return NULL;
 	for (int i = 0; st && i < GDRI_STREAM_WAITS; i++, w++) {
 		/* acquire: pairs with the release in gdri_stream_wait_begin */

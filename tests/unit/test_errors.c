@@ -211,6 +211,15 @@ static void a_job_of_nvshmem_has_its_names(void **state)
 	says_refused(GDRI_SIGNAL_WAIT, seen, "gdr_signal_wait_until_seen");
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "failed: nvshmem_TYPE_p (gdr_TYPE_p) to PE 99: invalid argument; "));
+	e.kind = GDRI_ERROR_WAIT;
+	e.status = -GDR_ETIMEOUT;
+	e.op = GDRI_SIGNAL_WAIT;
+	e.waited_for = -1;
+	gdri_error_describe(&e, &out);
+	assert_int_equal(strncmp(out.text, "nvshmem_signal_wait_until (gdr_signal_wait_until): ", 51), 0);
+	e.waited_for = 1;
+	gdri_error_describe(&e, &out);
+	assert_int_equal(strncmp(out.text, "gdr_signal_wait_until_from waiting for PE 1: ", 45), 0);
 	st.nvshmem = false;
 	says_refused(GDRI_WAIT_UNTIL, test | all, "gdr_TYPE_test_all");
 	job = NULL;
@@ -313,6 +322,9 @@ static void a_wait_names_the_call_on_a_stream(void **state)
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "gdr_TYPE_wait_until: "));
 	assert_non_null(strstr(out.text, "; heap offset 0x20010; gdr_b_on_stream was called for it"));
+	e.op = GDRI_SIGNAL_WAIT; /* a kernel's */
+	gdri_error_describe(&e, &out);
+	assert_null(strstr(out.text, "on_stream"));
 	e.op = GDRI_QUIET;
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "on_stream"));
