@@ -61,6 +61,33 @@ static void every_operation_has_a_name(void **state)
 	assert_string_equal(gdri_op_name(~0u), "unknown operation");
 }
 
+/* Requests of host threads have rows of their own: under the name that a record of the call has. */
+static void a_request_has_the_name_of_its_records(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned int op;
+	} requests[] = {
+#define ROW(request, number, prefix, rest, operation) {prefix rest, GDRI_##operation},
+		GDRI_REQUESTS(ROW)
+#undef ROW
+	};
+	static const char *const called[] = {
+#define ROW(function, number, name, nvshmem) name,
+		GDRI_CALLED_AS(ROW)
+#undef ROW
+	};
+	size_t i, j, n = sizeof(called) / sizeof(called[0]);
+
+	(void)state;
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		for (j = 0; j < n && strcmp(requests[i].name, called[j]); j++)
+			;
+		if (j == n)
+			assert_string_equal(requests[i].name, gdri_call_name(requests[i].op));
+	}
+}
+
 static struct gdri_error cqe_error(void)
 {
 	struct gdri_error e = {.state = 2, .kind = GDRI_ERROR_CQE, .status = -GDR_EREMOTEACCESS,
@@ -679,6 +706,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(codes_are_distinct_and_have_texts),
 		cmocka_unit_test(every_operation_has_a_name),
+		cmocka_unit_test(a_request_has_the_name_of_its_records),
 		cmocka_unit_test(a_completion_is_told_in_full),
 		cmocka_unit_test(an_atomic_has_its_name),
 		cmocka_unit_test(a_silent_peer_has_its_limit),
