@@ -30,6 +30,7 @@
 
 #include <gdr/coll.h>
 #include <gdr/ctx.h>
+#include <gdr/enums.h>
 #include <gdr/host.h>
 #include <gdr/impl/arch/ops.h>
 #include <gdr/macros.h>
@@ -143,21 +144,6 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_STRIDED_TYPE)
 GDR_RMA_SIZES(GDRI_DECLARE_STRIDED_SIZE)
 /** @} */
 /** @} */
-
-/** What a signal word becomes. */
-enum gdr_signal {
-	GDR_SIGNAL_SET = 0, /**< the value */
-	GDR_SIGNAL_ADD = 1, /**< itself and the value */
-};
-/** Comparisons of the word with the value. */
-enum gdr_cmp {
-	GDR_CMP_EQ = 0, /**< equal */
-	GDR_CMP_NE = 1, /**< not equal */
-	GDR_CMP_GT = 2, /**< greater */
-	GDR_CMP_GE = 3, /**< greater or equal */
-	GDR_CMP_LT = 4, /**< less */
-	GDR_CMP_LE = 5, /**< less or equal */
-};
 
 /** @defgroup signals Signals
  * Signals are 8-byte aligned words of the heap, set or added to by other PEs.

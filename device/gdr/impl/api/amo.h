@@ -4,8 +4,8 @@
 #define GDRI_AMO_H
 
 #include <gdr/impl/api/define.h>
-#include <gdr/impl/coll/reduce_code.h>
 #include <gdr/impl/path/slow.h>
+#include <gdr/impl/request/amo_kind.h>
 #if !GDRI_LINKED
 #include <gdr/impl/api/amo_cas.h>
 #endif
@@ -104,19 +104,10 @@ GDR_DEVICE int gdri_fetch_nbi(int kind, uint32_t size, void *fetch, void *dst, u
 	GDRI_AMO_FETCH_FN(pre, op, T, params, gdri_fetch_atomic(kind, sizeof(T), dst, a, b, pe, q), kind, a, b) \
 	GDRI_AMO_NBI_FN(pre, op, T, nbi_params, gdri_fetch_nbi(kind, sizeof(T), fetch, dst, a, b, pe, q), kind, a, b)
 
-/* What a row of ops.h is of type T: no NIC adds floats. */
-#define GDRI_AMO_KIND(kind, reduction, T)                                                          \
-	(GDRI_AMO_##kind == GDRI_AMO_COMBINE || GDRI_CLASS(T) == (unsigned)GDRI_C_FLOAT            \
-		 ? (int)(GDRI_AMO_COMBINE | GDRI_REDUCE_CODE(T, GDRI_##reduction))                 \
-		 : (int)GDRI_AMO_##kind)
 #define GDRI_AMO_OP(op, kind, reduction, pre, T)                                                   \
 	GDRI_AMO_ONLY(pre, op, T, (T * dst, T value, int pe), GDRI_AMO_KIND(kind, reduction, T), GDRI_AMO_VALUE) \
 	GDRI_AMO_PAIR(pre, fetch_##op, T, (T * dst, T value, int pe), (T * fetch, T * dst, T value, int pe), \
 		      GDRI_AMO_KIND(kind, reduction, T), GDRI_AMO_VALUE, 0)
-
-#define GDRI_AMO_INC(T) GDRI_AMO_KIND(ADD, SUM, T)
-#define GDRI_AMO_ONE(T) /* as IEEE 754 writes it */                                                \
-	(GDRI_CLASS(T) != (unsigned)GDRI_C_FLOAT ? 1u : sizeof(T) == 8 ? 0x3ff0000000000000ull : 0x3f800000u)
 
 /* What every type has. */
 #define GDRI_AMO_NUMBER_ROWS(pre, T, E, z)                                                         \

@@ -252,20 +252,6 @@
 #define GDRI_TEMPLATE(family, all)
 #endif
 
-/* A value's bytes as the low ones of 64 bits, and back. */
-GDRI_INLINE uint64_t gdri_bits(const void *p, size_t size)
-{
-	uint64_t bits = 0;
-
-	memcpy(&bits, p, size < 8 ? size : 8);
-	return bits;
-}
-
-GDRI_INLINE void gdri_unbits(void *p, uint64_t bits, size_t size)
-{
-	memcpy(p, &bits, size < 8 ? size : 8);
-}
-
 GDRI_INLINE void gdri_zero(void *p, size_t size)
 {
 	memset(p, 0, size);

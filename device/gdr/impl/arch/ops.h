@@ -110,6 +110,12 @@
 	X(XOR, 7)                                                                                  \
 	X(COMBINE, 0x10000) /* and beside it a code of coll/reduce_code.h: no NIC has it (amo_cas.h) */
 
+#define GDRI_AMO_NUMBER(kind, number) GDRI_AMO_##kind = number,
+enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
+/* Such a kind is GDRI_AMO_COMBINE and a code of coll/reduce_code.h. */
+#define gdri_amo_combines(kind) (((uint32_t)(kind) & GDRI_AMO_COMBINE) != 0)
+#define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
+
 /* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. Those of numbers have all
  * types of atomics, those of bits the integers. X(OP, its kind with integers, the reduction that combines alike, ...),
  * where ... is what stands behind X in the list's use. */

@@ -15,12 +15,6 @@
 #include <gdr/impl/arch/copy_cuda.h> /* gdri_copy of arch.h; it reads the unit's constants */
 #endif
 
-#define GDRI_AMO_NUMBER(kind, number) GDRI_AMO_##kind = number,
-enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
-/* Such a kind is GDRI_AMO_COMBINE and a code of coll/reduce_code.h. */
-#define gdri_amo_combines(kind) (((uint32_t)(kind) & GDRI_AMO_COMBINE) != 0)
-#define gdri_amo_code(kind) ((uint32_t)(kind) & ~(uint32_t)GDRI_AMO_COMBINE)
-
 #if !GDRI_LINKED
 /* A warp or a block. */
 GDR_DEVICE void gdri_p2p_copy_group(int scope, void *dst, const void *src, size_t len, int get)

@@ -6,6 +6,9 @@
 
 #include <gdr/impl/arch/ops.h>
 #include <gdr/macros.h>
+#ifndef __CUDACC_RTC__ /* has no headers */
+#include <string.h>
+#endif
 
 #define GDRI_REQUEST_NUMBER(request, number, prefix, rest, operation) GDRI_RQ_##request = number,
 enum gdri_what {
@@ -96,6 +99,20 @@ struct gdri_request {
 		struct gdri_rq_coll coll;
 	};
 };
+
+/* A value's bytes as the low ones of 64 bits, and back. */
+GDRI_INLINE uint64_t gdri_bits(const void *p, size_t size)
+{
+	uint64_t bits = 0;
+
+	memcpy(&bits, p, size < 8 ? size : 8);
+	return bits;
+}
+
+GDRI_INLINE void gdri_unbits(void *p, uint64_t bits, size_t size)
+{
+	memcpy(p, &bits, size < 8 ? size : 8);
+}
 
 /* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than
  * there can be. A collect's dest: what the own part takes at least. */
