@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <gdr/ctx.h>
+#include <gdr/impl/request/request.h>
 
 #include "runtime/core/state.h"
 #include "runtime/mem/heap.h"
@@ -56,6 +57,22 @@ static inline uint64_t gdri_hash(uint64_t h, uint64_t v)
 	h = (h ^ h >> 27) * 0x94d049bb133111ebu;
 	return h ^ h >> 31;
 }
+
+/* ---- request.c ---- */
+
+/* By which names the program called. */
+enum gdri_request_form { GDRI_FORM_NOW, GDRI_FORM_STREAM, GDRI_FORM_HOST };
+/* The call, but for its type: some have one request, and a field of it. A literal. */
+const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_form form);
+int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call);
+/* A checked request: executed, and waited for. */
+int gdri_request_run(struct gdri_state *st, const struct gdri_request *q, const char *call, struct gdri_answer *answer);
+
+/* ---- rma.c ---- */
+
+/* A transfer from or to any memory of the process, by the rules of gdr_host_put. */
+int gdri_rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void *dst, const void *src, size_t len,
+		  int pe);
 
 /* ---- cuda.c: calls where the device is a GPU ---- */
 

@@ -29,8 +29,8 @@ int gdri_hd_no_library(const char *call)
 	if (!strncmp(call, checked, sizeof(checked) - 1))
 		call += sizeof(checked) - 1;
 	if (gdri_need_state(call))
-		gdri_error("%s: kernels of this job run on a GPU: compile the call with nvcc, or use gdr_host_put and "
-			   "gdr_host_get", call);
+		gdri_error("%s: kernels of this job run on a GPU: compile the call with nvcc, or use its gdr_host_ "
+			   "form (gdr/host_ops.h)", call);
 	return -GDR_ESTATE;
 }
 

@@ -19,38 +19,46 @@
 
 GDR_STATIC_ASSERT((int)GDRI_SIGNAL_SETS == (int)GDR_SIGNAL_SET, "request.h");
 
-#define REQUEST_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = prefix rest,
-static const char *const names[GDRI_RQ_END] = {GDRI_REQUESTS(REQUEST_NAME)};
-#define STREAM_NAME(request, number, prefix, rest, operation) [GDRI_RQ_##request] = prefix rest "_on_stream",
-static const char *const stream_names[GDRI_RQ_END] = {GDRI_REQUESTS(STREAM_NAME)};
+#define NAME_NOW(request, number, prefix, rest, operation) [GDRI_RQ_##request] = "gdr_" prefix rest,
+#define NAME_STREAM(request, number, prefix, rest, operation) [GDRI_RQ_##request] = "gdr_" prefix rest "_on_stream",
+#define NAME_HOST(request, number, prefix, rest, operation) [GDRI_RQ_##request] = "gdr_host_" prefix rest,
+static const char *const names[][GDRI_RQ_END] = {
+	[GDRI_FORM_NOW] = {GDRI_REQUESTS(NAME_NOW)},
+	[GDRI_FORM_STREAM] = {GDRI_REQUESTS(NAME_STREAM)},
+	[GDRI_FORM_HOST] = {GDRI_REQUESTS(NAME_HOST)},
+};
 
-/* The call that the program made, but for its type: some have one request, and a field of it. A literal. */
-#define CALL(name) (on_stream ? name "_on_stream" : name)
-static const char *request_call(const struct gdri_request *q, bool on_stream)
+/* What is not of a table: a literal, too. */
+#define CALL(name)                                     \
+	(form == GDRI_FORM_STREAM ? "gdr_" name "_on_stream" \
+	 : form == GDRI_FORM_HOST ? "gdr_host_" name        \
+				  : "gdr_" name)
+const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_form form)
 {
-	const char *call = on_stream ? stream_names[q->what] : names[q->what];
+	const char *call = names[form][q->what];
 	bool word = q->size == 8 && !q->wait.is_signed;
 
 	switch (q->what) {
 	case GDRI_RQ_PUT:
-		return q->transfer.nbi ? CALL("gdr_put_nbi") : call;
+		return q->transfer.nbi ? CALL("put_nbi") : call;
 	case GDRI_RQ_GET:
-		return q->transfer.nbi ? CALL("gdr_get_nbi") : call;
-	case GDRI_RQ_G:
-		return stream_names[q->what]; /* it waits for the stream, and then asks at once */
+		return q->transfer.nbi ? CALL("get_nbi") : call;
+	case GDRI_RQ_G: /* where it waits for a stream, it then asks at once */
+		return form == GDRI_FORM_NOW ? names[GDRI_FORM_STREAM][q->what] : call;
 	case GDRI_RQ_PUT_SIGNAL:
-		return q->signal.nbi ? CALL("gdr_put_signal_nbi") : call;
+		return q->signal.nbi ? CALL("put_signal_nbi") : call;
 	case GDRI_RQ_WAIT:
 		if (q->wait.from_pe)
-			return CALL("gdr_signal_wait_until_from");
+			return CALL("signal_wait_until_from");
 		if (q->n && q->wait.values)
-			return CALL("gdr_TYPE_wait_until_all_vector");
+			return CALL("TYPE_wait_until_all_vector");
 		if (q->n)
-			return CALL("gdr_TYPE_wait_until_all");
+			return CALL("TYPE_wait_until_all");
 		if (!word)
 			return call;
-		return on_stream ? "gdr_signal_wait_until_on_stream or gdr_TYPE_wait_until_on_stream"
-				 : "gdr_signal_wait_until or gdr_TYPE_wait_until";
+		return form == GDRI_FORM_STREAM ? "gdr_signal_wait_until_on_stream or gdr_TYPE_wait_until_on_stream"
+		       : form == GDRI_FORM_HOST ? "gdr_host_signal_wait_until or gdr_host_TYPE_wait_until"
+						: "gdr_signal_wait_until or gdr_TYPE_wait_until";
 	default:
 		return call;
 	}
@@ -153,7 +161,7 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
 }
 
-static int request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call)
+int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	if (q->what >= GDRI_RQ_COLLECTIVE || q->what == GDRI_RQ_BARRIER || q->what == GDRI_RQ_SYNC)
 		return check_collective(st, q, call);
@@ -187,9 +195,9 @@ static int on_host_stream(struct gdri_state *st, const struct gdri_request *q, c
 
 int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 {
-	const char *call = request_call(q, true);
+	const char *call = gdri_request_call(q, GDRI_FORM_STREAM);
 	struct gdri_state *st = gdri_need_state(call);
-	int ret = st ? request_check(st, q, call) : -GDR_ESTATE;
+	int ret = st ? gdri_request_check(st, q, call) : -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_STREAM, call);
 
 	if (ret || is_nothing(st, q))
@@ -214,23 +222,30 @@ static int hosts_broken(struct gdri_state *st, const struct gdri_request *q, con
 			 gdr_strerror(broken));
 }
 
-int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
+int gdri_request_run(struct gdri_state *st, const struct gdri_request *q, const char *call,
+		     struct gdri_answer *answer)
 {
-	const char *call = request_call(q, false);
-	struct gdri_state *st = gdri_need_state(call);
-	struct gdri_answer own;
-	int ret = st ? request_check(st, q, call) : -GDR_ESTATE;
-	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
+	int ret = hosts_broken(st, q, call);
 
-	if (!answer)
-		answer = &own;
-	if (!ret)
-		ret = hosts_broken(st, q, call);
 	*answer = (struct gdri_answer){.status = ret};
 	if (ret || is_nothing(st, q))
 		return ret;
 	answer->status = st->cuda ? gdri_exec_now(st, q, answer) : gdri_exec_here(q, answer->value);
 	return gdri_host_failed(st, answer->status);
+}
+
+int gdri_request_now(const struct gdri_request *q, struct gdri_answer *answer)
+{
+	const char *call = gdri_request_call(q, GDRI_FORM_NOW);
+	struct gdri_state *st = gdri_need_state(call);
+	struct gdri_answer own;
+	int ret = st ? gdri_request_check(st, q, call) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
+
+	if (!answer)
+		answer = &own;
+	*answer = (struct gdri_answer){.status = ret};
+	return ret ? ret : gdri_request_run(st, q, call, answer);
 }
 
 /* For calls that return the value. */

@@ -60,8 +60,8 @@ static int rma_staged(const char *call, gdr_ctx_t ctx, bool is_put, void *dst, c
 	return ret;
 }
 
-static int rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void *dst, const void *src, size_t len,
-		    int pe)
+int gdri_rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void *dst, const void *src, size_t len,
+		  int pe)
 {
 	const void *sym = is_put ? dst : src, *local = is_put ? src : dst;
 	struct gdri_state *st = gdri_state_get();
@@ -81,42 +81,42 @@ static int rma_move(const char *call, gdr_ctx_t ctx, bool is_put, bool nbi, void
 
 int gdr_host_put(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_put", GDR_CTX_DEFAULT, true, false, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_put", GDR_CTX_DEFAULT, true, false, dst, src, len, pe);
 }
 
 int gdr_host_get(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_get", GDR_CTX_DEFAULT, false, false, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_get", GDR_CTX_DEFAULT, false, false, dst, src, len, pe);
 }
 
 int gdr_host_put_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, true, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_put_nbi", GDR_CTX_DEFAULT, true, true, dst, src, len, pe);
 }
 
 int gdr_host_get_nbi(void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_get_nbi", GDR_CTX_DEFAULT, false, true, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_get_nbi", GDR_CTX_DEFAULT, false, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_ctx_put", ctx, true, false, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_ctx_put", ctx, true, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_ctx_get", ctx, false, false, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_ctx_get", ctx, false, false, dst, src, len, pe);
 }
 
 int gdr_host_ctx_put_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_ctx_put_nbi", ctx, true, true, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_ctx_put_nbi", ctx, true, true, dst, src, len, pe);
 }
 
 int gdr_host_ctx_get_nbi(gdr_ctx_t ctx, void *dst, const void *src, size_t len, int pe)
 {
-	return rma_move("gdr_host_ctx_get_nbi", ctx, false, true, dst, src, len, pe);
+	return gdri_rma_move("gdr_host_ctx_get_nbi", ctx, false, true, dst, src, len, pe);
 }
 
 int gdr_host_fence(void)

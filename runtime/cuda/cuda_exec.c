@@ -188,6 +188,7 @@ int gdri_exec_up_any(struct gdri_state *st)
 	return ret;
 }
 
+/* Logs why. */
 static int exec_missing(void)
 {
 	size_t size;
@@ -411,6 +412,11 @@ int gdri_exec_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr
 	if (!can)
 		return exec_missing();
 	return r ? gdri_cuda_refused(st->cuda, "putting an operation on a stream", r) : 0;
+}
+
+int gdri_exec_lacks(const struct gdri_state *st)
+{
+	return st->executor ? 0 : exec_missing();
 }
 
 /* ---- calls that wait ---- */

@@ -42,6 +42,9 @@ int gdri_exec_up_any(struct gdri_state *st);
 /* The kernel for all requests was launched, so that the GPU has it and room for its stack; or there is none. */
 bool gdri_exec_is_ready(const struct gdri_state *st);
 
+/* 0, or the status, logged, of requests that need a kernel where there is none. */
+int gdri_exec_lacks(const struct gdri_state *st);
+
 /* Puts a checked request on the stream. No allocation, no wait: streams that are captured too. */
 int gdri_exec_on_stream(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream);
 /* On a stream of the library's own, and waits: answer is filled. At most GDR_TIMEOUT and

@@ -64,35 +64,35 @@
 	X(EXSCAN, 20, "gdr_TYPE_OP_exscan", "")
 
 /* What a host thread asks the library for (enum gdri_what): executed by a thread, by a block, and for a team by a
- * block or many. X(request, number, prefix and rest of the function's name, operation) */
+ * block or many. X(request, number, prefix, behind gdr_, and rest of the function's name, operation) */
 #define GDRI_REQUESTS_THREAD(X)                                                                    \
-	X(BARRIER_ALL, 0, "gdr_", "barrier_all", BARRIER)                                          \
-	X(SYNC_ALL, 1, "gdr_", "sync_all", SYNC)                                                   \
-	X(BARRIER, 2, "gdr_", "barrier", TEAM_SYNC)                                                \
-	X(SYNC, 3, "gdr_", "team_sync", TEAM_SYNC)                                                 \
-	X(QUIET, 4, "gdr_", "quiet", QUIET)                                                        \
-	X(P, 5, "gdr_TYPE_", "p", P)                                                               \
-	X(G, 6, "gdr_TYPE_", "g", G)                                                               \
-	X(SIGNAL, 7, "gdr_", "signal_op", SIGNAL)                                                  \
-	X(WAIT, 8, "gdr_TYPE_", "wait_until", WAIT_UNTIL)                                          \
-	X(AMO, 9, "gdr_TYPE_", "atomic_OP", AMO)                                                   \
-	X(FETCH_AMO, 10, "gdr_TYPE_", "atomic_fetch_OP", FETCH_AMO)
+	X(BARRIER_ALL, 0, "", "barrier_all", BARRIER)                                              \
+	X(SYNC_ALL, 1, "", "sync_all", SYNC)                                                       \
+	X(BARRIER, 2, "", "barrier", TEAM_SYNC)                                                    \
+	X(SYNC, 3, "", "team_sync", TEAM_SYNC)                                                     \
+	X(QUIET, 4, "", "quiet", QUIET)                                                            \
+	X(P, 5, "TYPE_", "p", P)                                                                   \
+	X(G, 6, "TYPE_", "g", G)                                                                   \
+	X(SIGNAL, 7, "", "signal_op", SIGNAL)                                                      \
+	X(WAIT, 8, "TYPE_", "wait_until", WAIT_UNTIL)                                              \
+	X(AMO, 9, "TYPE_", "atomic_OP", AMO)                                                       \
+	X(FETCH_AMO, 10, "TYPE_", "atomic_fetch_OP", FETCH_AMO)
 #define GDRI_REQUESTS_BLOCK(X)                                                                     \
-	X(PUT, GDRI_RQ_BY_BLOCK, "gdr_", "put", PUT)                                               \
-	X(GET, 13, "gdr_", "get", GET)                                                             \
-	X(IPUT, 14, "gdr_TYPE_", "iput", PUT)                                                      \
-	X(IGET, 15, "gdr_TYPE_", "iget", GET)                                                      \
-	X(PUT_SIGNAL, 16, "gdr_", "put_signal", PUT_SIGNAL)
+	X(PUT, GDRI_RQ_BY_BLOCK, "", "put", PUT)                                                   \
+	X(GET, 13, "", "get", GET)                                                                 \
+	X(IPUT, 14, "TYPE_", "iput", PUT)                                                          \
+	X(IGET, 15, "TYPE_", "iget", GET)                                                          \
+	X(PUT_SIGNAL, 16, "", "put_signal", PUT_SIGNAL)
 #define GDRI_REQUESTS_TEAM(X)                                                                      \
-	X(BROADCAST, GDRI_RQ_COLLECTIVE, "gdr_TYPE_", "broadcast", BROADCAST)                      \
-	X(COLLECT, 18, "gdr_TYPE_", "collect", COLLECT)                                            \
-	X(FCOLLECT, 19, "gdr_TYPE_", "fcollect", COLLECT)                                          \
-	X(ALLTOALL, 20, "gdr_TYPE_", "alltoall", ALLTOALL)                                         \
-	X(ALLTOALLS, 21, "gdr_TYPE_", "alltoalls", ALLTOALL)                                       \
-	X(REDUCE, 22, "gdr_TYPE_OP_", "reduce", REDUCE)                                            \
-	X(REDUCESCATTER, 23, "gdr_TYPE_OP_", "reducescatter", REDUCESCATTER)                       \
-	X(INSCAN, 24, "gdr_TYPE_OP_", "inscan", SCAN)                                              \
-	X(EXSCAN, 25, "gdr_TYPE_OP_", "exscan", SCAN)
+	X(BROADCAST, GDRI_RQ_COLLECTIVE, "TYPE_", "broadcast", BROADCAST)                          \
+	X(COLLECT, 18, "TYPE_", "collect", COLLECT)                                                \
+	X(FCOLLECT, 19, "TYPE_", "fcollect", COLLECT)                                              \
+	X(ALLTOALL, 20, "TYPE_", "alltoall", ALLTOALL)                                             \
+	X(ALLTOALLS, 21, "TYPE_", "alltoalls", ALLTOALL)                                           \
+	X(REDUCE, 22, "TYPE_OP_", "reduce", REDUCE)                                                \
+	X(REDUCESCATTER, 23, "TYPE_OP_", "reducescatter", REDUCESCATTER)                           \
+	X(INSCAN, 24, "TYPE_OP_", "inscan", SCAN)                                                  \
+	X(EXSCAN, 25, "TYPE_OP_", "exscan", SCAN)
 #define GDRI_REQUESTS(X)                                                                           \
 	GDRI_REQUESTS_THREAD(X)                                                                    \
 	GDRI_REQUESTS_BLOCK(X)                                                                     \

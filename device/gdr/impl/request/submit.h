@@ -12,7 +12,6 @@
 #define GDRI_HAS_HOST 0
 #else
 #define GDRI_HAS_HOST 1
-#include <string.h>
 
 GDR_EXTERN_C_BEGIN
 GDR_API int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream);
@@ -26,13 +25,21 @@ GDR_API int gdri_request_fetch(const struct gdri_request *q, void *to);
 GDR_API void gdri_value_failed(int status);
 /* As gdri_request_value, by a transfer: 0 when it fails. At most 16 bytes. */
 GDR_API void gdri_value_get(void *value, const void *src, uint32_t size, int pe);
+/* What gdr/host_ops.h promises: as gdri_request_now, with local memory of any kind. A wait ends behind limit_ns with
+ * -GDR_ETIMEOUT (0: it looks once); others have no limit but GDR_TIMEOUT. value: where what the request brings goes,
+ * memory of the host; NULL where it brings nothing. */
+GDR_API int gdri_host_call(const struct gdri_request *q, uint64_t limit_ns, void *value);
 GDR_EXTERN_C_END
 
-/* Instead of a stream: executed at once, and waited for. */
+/* Instead of a stream: executed at once, and waited for; NOW by names of kernels, HOST by those of gdr/host_ops.h. */
 #define GDRI_NOW ((gdr_stream_t) ~(uintptr_t)0)
+#define GDRI_HOST ((gdr_stream_t) ~(uintptr_t)1)
+#define GDRI_HOST_NO_LIMIT (~0ull)
 
 static inline int gdri_submit(const struct gdri_request *q, gdr_stream_t stream)
 {
+	if (stream == GDRI_HOST)
+		return gdri_host_call(q, GDRI_HOST_NO_LIMIT, 0);
 	return stream == GDRI_NOW ? gdri_request_now(q, 0) : gdri_request_on_stream(q, stream);
 }
 
@@ -205,6 +212,62 @@ static inline int gdri_submit_fetch_to(uint32_t what, int kind, uint32_t size, v
 	struct gdri_request q = gdri_rq_amo(what, kind, size, dst, a, b, pe);
 
 	return gdri_request_fetch(&q, fetch);
+}
+
+/* ---- of gdr/host_ops.h alone ---- */
+
+/* The value that the request brings; 0, with the status latched, when it fails. */
+static inline void gdri_host_value(const struct gdri_request *q, void *value)
+{
+	int ret = gdri_host_call(q, GDRI_HOST_NO_LIMIT, value);
+
+	if (!ret)
+		return;
+	memset(value, 0, q->size);
+	gdri_value_failed(ret);
+}
+
+static inline void gdri_host_g(void *value, const void *src, uint32_t size, int pe)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_G, 0, src, 1, size, pe);
+
+	gdri_host_value(&q, value);
+}
+
+static inline int gdri_host_amo(int kind, uint32_t size, void *dst, uint64_t a, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(GDRI_RQ_AMO, kind, size, dst, a, 0, pe);
+
+	return gdri_host_call(&q, GDRI_HOST_NO_LIMIT, 0);
+}
+
+static inline void gdri_host_fetch(void *old, int kind, uint32_t size, const void *dst, uint64_t a, uint64_t b, int pe)
+{
+	struct gdri_request q = gdri_rq_amo(GDRI_RQ_FETCH_AMO, kind, size, dst, a, b, pe);
+
+	gdri_host_value(&q, old);
+}
+
+static inline int gdri_host_wait(const void *ptr, uint64_t value, uint32_t size, int is_signed, int cmp,
+				 uint64_t limit_ns)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, 0, size, 0);
+
+	q.wait.words = ptr;
+	q.wait.value = value;
+	q.wait.is_signed = (uint32_t)is_signed;
+	q.wait.cmp = (uint32_t)cmp;
+	return gdri_host_call(&q, limit_ns, 0);
+}
+
+/* Looks once: 1 or 0; a failure is latched. */
+static inline int gdri_host_test(const void *ptr, uint64_t value, uint32_t size, int is_signed, int cmp)
+{
+	int ret = gdri_host_wait(ptr, value, size, is_signed, cmp, 0);
+
+	if (ret && ret != -GDR_ETIMEOUT)
+		gdri_value_failed(ret);
+	return !ret;
 }
 
 #endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The calls of gdr/host_ops.h: requests, as those of kernels' names, whose local memory may be any, and waits with a
+ * limit of their own. */
+#include <gdr/device.h>
+#include <gdr/impl/request/submit.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "host/host.h"
+#include "runtime/core/clock.h"
+#include "runtime/core/log.h"
+#include "runtime/core/range.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/cuda_map.h"
+#include "runtime/diag/fault.h"
+#include "runtime/exec/exec.h"
+#include "runtime/exec/staging.h"
+
+#define LOOKS_AWAKE 100 /* before a wait sleeps between looks */
+
+/* Bring nothing. */
+static int ops_run(struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	struct gdri_answer answer;
+
+	return gdri_request_run(st, q, call, &answer);
+}
+
+static int ops_bring(struct gdri_state *st, const struct gdri_request *q, const char *call, void *value)
+{
+	struct gdri_answer answer;
+	int ret = gdri_request_run(st, q, call, &answer);
+
+	if (!ret)
+		memcpy(value, answer.value, q->size);
+	return ret;
+}
+
+/* Where the NIC or a kernel cannot read src, the data goes by itself, is there when that returns, and the signal goes
+ * behind it. Whether it can is asked before. */
+static int ops_put_signal(struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	struct gdri_request word = gdri_rq(GDRI_RQ_SIGNAL, 0, 0, 0, sizeof(uint64_t), q->pe);
+	size_t len = q->n * q->size;
+	int ret;
+
+	if (!st->cuda && !gdri_staging_needed(st, q->src, len, q->pe, true))
+		return ops_run(st, q, call);
+	ret = st->cuda ? gdri_exec_lacks(st) : 0;
+	if (!ret)
+		ret = gdri_rma_move(call, GDR_CTX_DEFAULT, true, false, q->dst, q->src, len, q->pe);
+	word.signal = q->signal;
+	return ret ? ret : ops_run(st, &word, call);
+}
+
+/* Whether whoever executes the request, a kernel or this thread by the NIC, reaches all of its local memory. */
+static bool strided_is_reached(const struct gdri_state *st, const struct gdri_request *q)
+{
+	bool is_put = q->what == GDRI_RQ_IPUT;
+	const uint8_t *first = is_put ? q->src : q->dst, *last, *low;
+	int64_t step = is_put ? q->strided.src_step : q->strided.dst_step;
+	size_t len;
+
+	last = first + (int64_t)(q->n - 1) * step * (int64_t)q->size;
+	if (st->cuda)
+		return gdri_cuda_is_device(st->cuda, first) && gdri_cuda_is_device(st->cuda, last);
+	if (is_put) /* an element goes within the queue's entry */
+		return true;
+	low = first < last ? first : last;
+	len = (size_t)((first < last ? last : first) - low) + q->size;
+	return !gdri_staging_needed(st, low, len, q->pe, false);
+}
+
+static int ops_strided(struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	int64_t size = (int64_t)q->size, dst_step = q->strided.dst_step * size, src_step = q->strided.src_step * size;
+	bool is_put = q->what == GDRI_RQ_IPUT;
+	const uint8_t *src = q->src;
+	uint8_t *dst = q->dst;
+	int ret = 0;
+
+	if (dst_step == size && src_step == size)
+		return gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, q->n * q->size, q->pe);
+	if (!q->n || strided_is_reached(st, q))
+		return ops_run(st, q, call);
+	for (uint64_t i = 0; i < q->n && !ret; i++, dst += dst_step, src += src_step)
+		ret = gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, q->size, q->pe);
+	return ret;
+}
+
+/* The word has come, but what a NIC wrote before may be seen later: a wait that any value ends has a kernel read behind
+ * it, as each wait of a kernel does. */
+static int wait_seen(struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	struct gdri_request any = *q;
+
+	if (!(st->dev->flags & GDRI_DEV_READ_FLUSH))
+		return 0;
+	any.wait.cmp = GDR_CMP_GE;
+	any.wait.value = 0;
+	any.wait.is_signed = 0;
+	return ops_run(st, &any, call);
+}
+
+/* 0: look again. */
+static int wait_gives_up(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t end)
+{
+	/* relaxed: the flag carries nothing */
+	if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
+		return -GDR_EABORTED;
+	if (gdri_now_ns() >= end)
+		return gdri_fail(-GDR_ETIMEOUT, "%s: the word at %p did not hold within GDR_TIMEOUT, %d ms", call,
+				 q->wait.words, (int)st->opt.timeout_ms);
+	return gdri_lost_any(st);
+}
+
+/* Of memory of a GPU, by copies: no kernel knows a limit of the caller's. */
+static int wait_by_looks(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+{
+	const struct gdri_rq_wait *w = &q->wait;
+	uint64_t begin = gdri_now_ns(), most = GDRI_HOST_NO_LIMIT / 2;
+	uint64_t own = begin + (limit_ns < most ? limit_ns : most), end = gdri_deadline_ns((int)st->opt.timeout_ms);
+	struct timespec nap = {0, 20000};
+	uint64_t v;
+	bool over;
+	int ret;
+
+	for (unsigned int i = 0;; i++) {
+		over = gdri_now_ns() >= own; /* before the look */
+		v = 0;
+		ret = gdri_cuda_peek(st->cuda, &v, w->words, q->size, (int)st->opt.timeout_ms);
+		if (ret)
+			return gdri_host_failed(st, ret);
+		if (gdri_cmp_holds(v, q->size, (int)w->is_signed, (int)w->cmp, w->value))
+			return wait_seen(st, q, call);
+		if (over)
+			return -GDR_ETIMEOUT;
+		ret = wait_gives_up(st, q, call, end);
+		if (ret)
+			return gdri_host_failed(st, ret);
+		if (i > LOOKS_AWAKE)
+			nanosleep(&nap, NULL);
+	}
+}
+
+static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+{
+	const struct gdri_rq_wait *w = &q->wait;
+
+	if (limit_ns == GDRI_HOST_NO_LIMIT)
+		return ops_run(st, q, call);
+	if (st->cuda)
+		return wait_by_looks(st, q, call, limit_ns);
+	return gdri_wait_all(w->words, 1, NULL, NULL, w->value, q->size, (int)w->is_signed, (int)w->cmp, limit_ns);
+}
+
+static int ops_call(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
+		    void *value)
+{
+	bool is_put = q->what == GDRI_RQ_PUT;
+
+	switch (q->what) {
+	case GDRI_RQ_PUT:
+	case GDRI_RQ_GET:
+		return gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, q->transfer.nbi, q->dst, q->src, q->n * q->size,
+				     q->pe);
+	case GDRI_RQ_P:
+		return st->cuda ? gdri_cuda_put(q->dst, q->value, q->size, q->pe) : ops_run(st, q, call);
+	case GDRI_RQ_G:
+		return st->cuda ? gdri_cuda_get(value, q->src, q->size, q->pe) : ops_bring(st, q, call, value);
+	case GDRI_RQ_FETCH_AMO:
+		return ops_bring(st, q, call, value);
+	case GDRI_RQ_PUT_SIGNAL:
+		return ops_put_signal(st, q, call);
+	case GDRI_RQ_IPUT:
+	case GDRI_RQ_IGET:
+		return ops_strided(st, q, call);
+	case GDRI_RQ_WAIT:
+		return ops_wait(st, q, call, limit_ns);
+	default:
+		return ops_run(st, q, call);
+	}
+}
+
+int gdri_host_call(const struct gdri_request *q, uint64_t limit_ns, void *value)
+{
+	const char *call = gdri_request_call(q, GDRI_FORM_HOST);
+	struct gdri_state *st = gdri_need_state(call);
+	int ret = st ? gdri_request_check(st, q, call) : -GDR_ESTATE;
+	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);
+
+	return ret ? ret : ops_call(st, q, call, limit_ns, value);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations of host threads by type. Not part of gdr.h: it brings no device code, and files of the host that gcc, g++
+ * or nvcc compiles include it by itself, or beside gdr.h.
+ *
+ * The functions are those of gdr/device.h and gdr/coll.h without `host_` in their names, and promise what these do:
+ * arguments, order, completion, status. They are for host threads alone, on the host device and where kernels run on
+ * GPUs. What is more here:
+ *
+ * - Arguments are always checked: -GDR_EINVAL for a PE that there is not, for what is not in the symmetric heap, and
+ *   for an object at the other end that is not aligned to its elements (at most 8 bytes).
+ * - Local memory is any memory of the process, as for gdr_host_put (gdr/host.h): of a GPU, too, where kernels run on
+ *   one. iget of what is reached by queue, to memory that is neither in the heap nor registered, and iput and iget in
+ *   a job on GPUs, unless all of the local memory is a GPU's, go element by element.
+ * - Any thread may call. Of a PE's threads one at a time is in a collective of a team; its members all call from the
+ *   host. On the host device it counts as the form of one thread (gdr/coll.h).
+ * - Where kernels run on GPUs atomics, signals, waits, strided forms and collectives are executed by a kernel of the
+ *   library, which the call waits for, and are atomic to those of kernels. It takes room on the GPU beside kernels
+ *   that run, and waits for none of them. A library that was built without nvcc has no such kernel: -GDR_ENOTSUP. p,
+ *   g, put, get, wait_until_for and test do without, but where what a NIC wrote to a GPU may be seen late (GDR_FLUSH)
+ *   the last two take one when the word holds.
+ * - Functions that return a value return 0 on failure, and latch the status: gdr_host_status(), and the next quiet.
+ *
+ * p, put, atomics without result and signals are complete by the next gdr_host_quiet or barrier, and in order only with
+ * respect to gdr_host_fence. */
+#ifndef GDR_HOST_OPS_H
+#define GDR_HOST_OPS_H
+
+#include <gdr/enums.h>
+#include <gdr/host.h>
+#include <gdr/impl/request/amo_kind.h>
+#include <gdr/impl/request/submit.h>
+#include <gdr/team.h>
+#include <gdr/types.h>
+
+#if GDRI_HAS_HOST
+
+#ifdef GDRI_REFERENCE
+#define GDRI_HOST_OP(ret, name, params, result) ret gdr_host_##name params;
+#define GDRI_HOST_OP_VALUE(ret, name, params, statement) ret gdr_host_##name params;
+#else
+#define GDRI_HOST_OP(ret, name, params, result)                                                    \
+	static inline __attribute__((unused)) ret gdr_host_##name params                           \
+	{                                                                                          \
+		return result;                                                                     \
+	}
+#define GDRI_HOST_OP_VALUE(ret, name, params, statement)                                           \
+	static inline __attribute__((unused)) ret gdr_host_##name params                           \
+	{                                                                                          \
+		ret out;                                                                           \
+                                                                                                   \
+		statement;                                                                         \
+		return out;                                                                        \
+	}
+#endif
+
+/* Numbers of 16 bits under CUDA are its own: where its headers of them were included before. */
+#if !defined(__CUDACC__) || (defined(__CUDA_FP16_TYPES_EXIST__) && defined(__CUDA_BF16_TYPES_EXIST__))
+#define GDRI_HOST_HALF_TYPES(X) GDR_HALF_TYPES(X)
+#else
+#define GDRI_HOST_HALF_TYPES(X)
+#endif
+#define GDRI_HOST_RMA_TYPES(X)                                                                     \
+	GDR_RMA_TYPES(X)                                                                           \
+	GDRI_HOST_HALF_TYPES(X)                                                                    \
+	X(complexf, gdr_complexf_t)                                                                \
+	X(complexd, gdr_complexd_t)                                                                \
+	GDRI_HOST_TYPES(X)
+
+/** @defgroup hostops Operations of host threads, by type
+ * See the beginning of gdr/host_ops.h. Without a type, in bytes, with contexts: gdr/host.h and gdr/ctx.h.
+ * @include host_ops.c
+ * @{ */
+#define GDRI_HOST_PUT(pre, op, T, E, z, what, nbi)                                                 \
+	GDRI_HOST_OP(int, pre##op, (T * dst, const T *src, size_t n, int pe),                      \
+		     gdri_submit_rma(what, nbi, dst, src, n, E, pe, GDRI_HOST))
+#define GDRI_HOST_RMA(pre, T, E, z)                                                                \
+	GDRI_HOST_PUT(pre, put##z, T, E, z, GDRI_RQ_PUT, 0)                                        \
+	GDRI_HOST_PUT(pre, get##z, T, E, z, GDRI_RQ_GET, 0)                                        \
+	GDRI_HOST_PUT(pre, put##z##_nbi, T, E, z, GDRI_RQ_PUT, 1)                                  \
+	GDRI_HOST_PUT(pre, get##z##_nbi, T, E, z, GDRI_RQ_GET, 1)
+#define GDRI_HOST_STRIDED(pre, T, E, z)                                                            \
+	GDRI_HOST_OP(int, pre##iput##z,                                                            \
+		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),  \
+		     gdri_submit_strided(GDRI_RQ_IPUT, dest, source, dst, sst, n, E, pe, GDRI_HOST)) \
+	GDRI_HOST_OP(int, pre##iget##z,                                                            \
+		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),  \
+		     gdri_submit_strided(GDRI_RQ_IGET, dest, source, dst, sst, n, E, pe, GDRI_HOST))
+#define GDRI_HOST_PUT_SIGNAL(pre, T, E, z, nbi, tail)                                              \
+	GDRI_HOST_OP(int, pre##put##z##_signal##tail,                                              \
+		     (T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe), \
+		     gdri_submit_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_HOST))
+#define GDRI_HOST_PUT_SIGNALS(pre, T, E, z)                                                        \
+	GDRI_HOST_PUT_SIGNAL(pre, T, E, z, 0, )                                                    \
+	GDRI_HOST_PUT_SIGNAL(pre, T, E, z, 1, _nbi)
+#define GDRI_HOST_MOVE(pre, T, E, z)                                                               \
+	GDRI_HOST_RMA(pre, T, E, z)                                                                \
+	GDRI_HOST_STRIDED(pre, T, E, z)                                                            \
+	GDRI_HOST_PUT_SIGNALS(pre, T, E, z)
+#define GDRI_HOST_MOVE_TYPE(name, T)                                                               \
+	GDRI_HOST_MOVE(name##_, T, sizeof(T), )                                                    \
+	GDRI_HOST_OP(int, name##_p, (T * dst, T value, int pe),                                    \
+		     gdri_submit_p(dst, &value, sizeof(T), pe, GDRI_HOST))                         \
+	GDRI_HOST_OP_VALUE(T, name##_g, (const T *src, int pe), gdri_host_g(&out, src, sizeof(T), pe))
+#define GDRI_HOST_MOVE_SIZE(bits, bytes) GDRI_HOST_MOVE(, void, bytes, bits)
+/** gdr_host_T_{p,g}, gdr_host_T_{put,get}[_nbi], gdr_host_T_{iput,iget}, gdr_host_T_put_signal[_nbi]. @{ */
+GDRI_HOST_RMA_TYPES(GDRI_HOST_MOVE_TYPE)
+/** @} */
+/** n elements of 8 to 128 bits. @{ */
+GDR_RMA_SIZES(GDRI_HOST_MOVE_SIZE)
+/** @} */
+/** n bytes. @{ */
+GDRI_HOST_PUT_SIGNALS(, void, 1, )
+/** @} */
+
+/** Signal words, of PE pe. @{ */
+GDRI_HOST_OP(int, signal_op, (uint64_t * sig, uint64_t value, int op, int pe),
+	     gdri_submit_signal_op(sig, value, op, pe, GDRI_HOST))
+GDRI_HOST_OP(int, signal_set, (uint64_t * sig, uint64_t value, int pe),
+	     gdri_submit_signal_op(sig, value, GDR_SIGNAL_SET, pe, GDRI_HOST))
+GDRI_HOST_OP(int, signal_add, (uint64_t * sig, uint64_t value, int pe),
+	     gdri_submit_signal_op(sig, value, GDR_SIGNAL_ADD, pe, GDRI_HOST))
+/** @} */
+/** Waits for the own signal word; _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, and no error
+ * is recorded. What was put before the signal is there for host threads and for kernels that are launched later. @{ */
+GDRI_HOST_OP(int, signal_wait_until, (const uint64_t *sig, int cmp, uint64_t value),
+	     gdri_host_wait(sig, value, 8, 0, cmp, GDRI_HOST_NO_LIMIT))
+GDRI_HOST_OP(int, signal_wait_until_for, (const uint64_t *sig, int cmp, uint64_t value, uint64_t limit_ns),
+	     gdri_host_wait(sig, value, 8, 0, cmp, limit_ns))
+/** @} */
+
+#define GDRI_HOST_WAITED(T) (uint64_t)value, sizeof(T), GDRI_CLASS(T) == (unsigned)GDRI_C_SIGNED, cmp
+#define GDRI_HOST_WAIT(name, T)                                                                    \
+	GDRI_HOST_OP(int, name##_wait_until, (const T *ptr, int cmp, T value),                     \
+		     gdri_host_wait(ptr, GDRI_HOST_WAITED(T), GDRI_HOST_NO_LIMIT))                 \
+	GDRI_HOST_OP(int, name##_wait_until_for, (const T *ptr, int cmp, T value, uint64_t limit_ns), \
+		     gdri_host_wait(ptr, GDRI_HOST_WAITED(T), limit_ns))                           \
+	GDRI_HOST_OP(int, name##_test, (const T *ptr, int cmp, T value),                           \
+		     gdri_host_test(ptr, GDRI_HOST_WAITED(T)))
+/** gdr_host_T_wait_until[_for], of an own word; gdr_host_T_test looks once, 1 or 0. @{ */
+GDR_WAIT_TYPES(GDRI_HOST_WAIT)
+/** @} */
+
+#define GDRI_HOST_AMO(name, op, T, params, kind, a)                                                \
+	GDRI_HOST_OP(int, name##_atomic_##op, params, gdri_host_amo(kind, sizeof(T), dst, a, pe))
+#define GDRI_HOST_FETCH(name, op, T, params, kind, a, b)                                           \
+	GDRI_HOST_OP_VALUE(T, name##_atomic_##op, params,                                          \
+			   gdri_host_fetch(&out, kind, sizeof(T), dst, a, b, pe))
+#define GDRI_HOST_OPERAND gdri_bits(&value, sizeof(value))
+#define GDRI_HOST_AMO_OP(op, kind, reduction, name, T)                                             \
+	GDRI_HOST_AMO(name, op, T, (T * dst, T value, int pe), GDRI_AMO_KIND(kind, reduction, T),  \
+		      GDRI_HOST_OPERAND)                                                           \
+	GDRI_HOST_FETCH(name, fetch_##op, T, (T * dst, T value, int pe),                           \
+			GDRI_AMO_KIND(kind, reduction, T), GDRI_HOST_OPERAND, 0)
+#define GDRI_HOST_AMO_NUMBER(name, T)                                                              \
+	GDRI_HOST_AMO(name, set, T, (T * dst, T value, int pe), GDRI_AMO_SET, GDRI_HOST_OPERAND)   \
+	GDRI_HOST_FETCH(name, fetch, T, (const T *dst, int pe), GDRI_AMO_FETCH, 0, 0)              \
+	GDRI_HOST_FETCH(name, swap, T, (T * dst, T value, int pe), GDRI_AMO_SWAP, GDRI_HOST_OPERAND, 0) \
+	GDRI_HOST_FETCH(name, compare_swap, T, (T * dst, T cond, T value, int pe), GDRI_AMO_CSWAP, \
+			GDRI_HOST_OPERAND, gdri_bits(&cond, sizeof(cond)))                         \
+	GDRI_HOST_AMO(name, inc, T, (T * dst, int pe), GDRI_AMO_INC(T), GDRI_AMO_ONE(T))           \
+	GDRI_HOST_FETCH(name, fetch_inc, T, (T * dst, int pe), GDRI_AMO_INC(T), GDRI_AMO_ONE(T), 0) \
+	GDRI_AMO_NUMBER_OPS(GDRI_HOST_AMO_OP, name, T)
+#define GDRI_HOST_AMO_INTEGER(name, T)                                                             \
+	GDRI_HOST_AMO_NUMBER(name, T)                                                              \
+	GDRI_AMO_BIT_OPS(GDRI_HOST_AMO_OP, name, T)
+/** gdr_host_T_atomic_{set,inc,add,max,min,fetch,swap,compare_swap,fetch_{inc,add,max,min}}; of integers also
+ * {and,or,xor} and fetch_{and,or,xor}. @{ */
+GDR_AMO_TYPES(GDRI_HOST_AMO_INTEGER)
+GDR_FLOAT_TYPES(GDRI_HOST_AMO_NUMBER)
+/** @} */
+
+#define GDRI_HOST_COLL_OF(pre, op, T, E, what)                                                     \
+	GDRI_HOST_OP(int, pre##op, (gdr_team_t team, T * dest, const T *source, size_t nelems),    \
+		     gdri_submit_coll(what, team, dest, source, nelems, E, 0, 1, 1, 0, GDRI_HOST))
+#define GDRI_HOST_COLL(pre, T, E, z)                                                               \
+	GDRI_HOST_OP(int, pre##broadcast##z,                                                       \
+		     (gdr_team_t team, T * dest, const T *source, size_t nelems, int root),        \
+		     gdri_submit_coll(GDRI_RQ_BROADCAST, team, dest, source, nelems, E, root, 1, 1, 0, GDRI_HOST)) \
+	GDRI_HOST_COLL_OF(pre, collect##z, T, E, GDRI_RQ_COLLECT)                                  \
+	GDRI_HOST_COLL_OF(pre, fcollect##z, T, E, GDRI_RQ_FCOLLECT)                                \
+	GDRI_HOST_COLL_OF(pre, alltoall##z, T, E, GDRI_RQ_ALLTOALL)                                \
+	GDRI_HOST_OP(int, pre##alltoalls##z,                                                       \
+		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
+		     gdri_submit_coll(GDRI_RQ_ALLTOALLS, team, dest, source, nelems, E, 0, dst, sst, 0, GDRI_HOST))
+#define GDRI_HOST_COLL_TYPE(name, T) GDRI_HOST_COLL(name##_, T, sizeof(T), )
+#define GDRI_HOST_COLL_SIZE(bits, bytes) GDRI_HOST_COLL(, void, bytes, bits)
+/** Collectives of teams that move data: elements of a type, of 8 to 128 bits, bytes. @{ */
+GDRI_HOST_RMA_TYPES(GDRI_HOST_COLL_TYPE)
+GDR_RMA_SIZES(GDRI_HOST_COLL_SIZE)
+GDRI_HOST_COLL(, void, 1, mem)
+/** @} */
+
+#define GDRI_HOST_REDUCE_OF(name, op, T, what, code)                                               \
+	GDRI_HOST_OP(int, name##_##op, (gdr_team_t team, T * dest, const T *source, size_t nreduce), \
+		     gdri_submit_coll(what, team, dest, source, nreduce, sizeof(T), 0, 1, 1, code, GDRI_HOST))
+#define GDRI_HOST_REDUCE_OP(name, op, T, code)                                                     \
+	GDRI_HOST_REDUCE_OF(name, op##_reduce, T, GDRI_RQ_REDUCE, code)                            \
+	GDRI_HOST_REDUCE_OF(name, op##_reducescatter, T, GDRI_RQ_REDUCESCATTER, code)
+#define GDRI_HOST_REDUCE(name, T)                                                                  \
+	GDRI_HOST_REDUCE_OP(name, sum, T, GDRI_REDUCE_CODE(T, GDRI_SUM))                           \
+	GDRI_HOST_REDUCE_OP(name, prod, T, GDRI_REDUCE_CODE(T, GDRI_PROD))                         \
+	GDRI_HOST_REDUCE_OP(name, min, T, GDRI_REDUCE_CODE(T, GDRI_MIN))                           \
+	GDRI_HOST_REDUCE_OP(name, max, T, GDRI_REDUCE_CODE(T, GDRI_MAX))                           \
+	GDRI_HOST_REDUCE_OF(name, sum_inscan, T, GDRI_RQ_INSCAN, GDRI_REDUCE_CODE(T, GDRI_SUM))    \
+	GDRI_HOST_REDUCE_OF(name, sum_exscan, T, GDRI_RQ_EXSCAN, GDRI_REDUCE_CODE(T, GDRI_SUM))
+#define GDRI_HOST_REDUCE_BITS(name, T)                                                             \
+	GDRI_HOST_REDUCE_OP(name, and, T, GDRI_REDUCE_CODE(T, GDRI_AND))                           \
+	GDRI_HOST_REDUCE_OP(name, or, T, GDRI_REDUCE_CODE(T, GDRI_OR))                             \
+	GDRI_HOST_REDUCE_OP(name, xor, T, GDRI_REDUCE_CODE(T, GDRI_XOR))
+#define GDRI_HOST_REDUCE_HALF(name, T)                                                             \
+	GDRI_HOST_REDUCE_OP(name, sum, T, GDRI_CODE_##name(GDRI_SUM))                              \
+	GDRI_HOST_REDUCE_OP(name, prod, T, GDRI_CODE_##name(GDRI_PROD))                            \
+	GDRI_HOST_REDUCE_OP(name, min, T, GDRI_CODE_##name(GDRI_MIN))                              \
+	GDRI_HOST_REDUCE_OP(name, max, T, GDRI_CODE_##name(GDRI_MAX))
+/** gdr_host_T_{sum,prod,min,max}_{reduce,reducescatter}, gdr_host_T_sum_{inscan,exscan}; of integers also and, or,
+ * xor. @{ */
+GDR_RMA_TYPES(GDRI_HOST_REDUCE)
+GDR_INTEGER_TYPES(GDRI_HOST_REDUCE_BITS)
+GDRI_HOST_HALF_TYPES(GDRI_HOST_REDUCE_HALF)
+/** @} */
+
+/** gdr_barrier, gdr_team_sync, gdr_sync_all. The barrier of all PEs is gdr_barrier_all (gdr/host.h). @{ */
+GDRI_HOST_OP(int, barrier, (gdr_team_t team), gdri_submit_sync(GDRI_RQ_BARRIER, team, GDRI_HOST))
+GDRI_HOST_OP(int, team_sync, (gdr_team_t team), gdri_submit_sync(GDRI_RQ_SYNC, team, GDRI_HOST))
+GDRI_HOST_OP(int, sync_all, (void), gdri_submit_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_HOST))
+/** @} */
+/** @} */
+
+#endif
+#endif

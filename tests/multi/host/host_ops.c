@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations of host threads by type (gdr/host_ops.h), but for collectives, of every type and size, from local memory
+ * that is neither in the heap nor registered. All looks at own memory are transfers: it may be a GPU's. C and C++. */
+#include "tests/multi/multi.h"
+
+#include <gdr/host_ops.h>
+
+#define MS 1000000ull
+#define SEED(pe) ((uint64_t)(pe) * 7 + 3)
+
+static int next, prev;
+static uint8_t *heap; /* AREA bytes of it are an operation's */
+static uint64_t *word; /* the last 64 bytes */
+enum { AREA = 1024, N = 8 };
+
+static void zero_all(void)
+{
+	CHECK_OK(gdr_barrier_all());
+	multi_fill(heap, 0, AREA);
+	CHECK_OK(gdr_barrier_all());
+}
+
+static void zero_word(void)
+{
+	CHECK_OK(gdr_barrier_all());
+	multi_fill(word, 0, 64);
+	CHECK_OK(gdr_barrier_all());
+}
+
+/* N elements that PE pe sends: numbers in any floating format, of which none is a NaN. */
+static void make(uint8_t *v, size_t size, int pe)
+{
+	for (size_t i = 0; i < N * size; i++)
+		v[i] = (uint8_t)((multi_byte(SEED(pe), i) & 0x3f) | 1);
+}
+
+/* The own objects' element at. */
+static void own_is(size_t at, const uint8_t *v, size_t size, size_t n)
+{
+	uint8_t got[N * 16];
+
+	CHECK_OK(gdr_host_get(got, heap + at * size, n * size, multi_pe));
+	CHECK(!multi_differ(got, v, n * size));
+}
+
+#define AT(i, T, E) ((T *)(void *)(heap + (i) * (E)))
+/* pre and z: of the name; T void or the type, E its bytes. */
+#define MOVE(name, pre, z, T, E)                                                                   \
+	static void move_##name(void)                                                              \
+	{                                                                                          \
+		uint8_t v[N * 16], from[N * 16], got[N * 16];                                      \
+		T *o = (T *)(void *)heap;                                                          \
+                                                                                                   \
+		make(v, E, multi_pe);                                                              \
+		make(from, E, prev);                                                               \
+		zero_all();                                                                        \
+		CHECK_OK(gdr_host_##pre##put##z(o, (T *)(void *)v, 2, next));                      \
+		CHECK_OK(gdr_host_##pre##put##z##_nbi(AT(2, T, E), (T *)(void *)(v + 2 * (E)), 3, next)); \
+		CHECK_OK(gdr_host_##pre##iput##z(AT(16, T, E), (T *)(void *)v, 2, 3, 3, next));    \
+		CHECK_OK(gdr_host_##pre##put##z##_signal(AT(24, T, E), (T *)(void *)v, N, word, 2, \
+							 GDR_SIGNAL_ADD, next));                   \
+		CHECK_OK(gdr_host_##pre##put##z##_signal_nbi(AT(32, T, E), (T *)(void *)v, N, word, 3, \
+							     GDR_SIGNAL_ADD, next));               \
+		CHECK_OK(gdr_host_signal_wait_until(word, GDR_CMP_EQ, 5));                         \
+		own_is(24, from, E, N);                                                            \
+		own_is(32, from, E, N);                                                            \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		own_is(0, from, E, 5);                                                             \
+		for (size_t i = 0; i < 3; i++)                                                     \
+			own_is(16 + 2 * i, from + 3 * i * (E), E, 1);                              \
+		CHECK_OK(gdr_host_##pre##get##z((T *)(void *)got, o, 2, next));                    \
+		CHECK_OK(gdr_host_##pre##get##z##_nbi((T *)(void *)(got + 2 * (E)), AT(2, T, E), 3, next)); \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK(!multi_differ(got, v, 5 * (E)));                                             \
+		memset(got, 0, sizeof(got));                                                       \
+		CHECK_OK(gdr_host_##pre##iget##z((T *)(void *)got, AT(16, T, E), 3, 2, 3, next));  \
+		for (size_t i = 0; i < 3; i++)                                                     \
+			CHECK(!multi_differ(got + 3 * i * (E), v + 3 * i * (E), E));               \
+		zero_word();                                                                       \
+	}
+
+#define MOVE_TYPE(name, T) MOVE(name, name##_, , T, sizeof(T))
+#define MOVE_SIZE(bits, bytes) MOVE(bits, , bits, void, bytes)
+GDRI_HOST_RMA_TYPES(MOVE_TYPE)
+GDR_RMA_SIZES(MOVE_SIZE)
+
+/* Bytes: what gdr/host.h has not. */
+static void move_bytes(void)
+{
+	uint8_t v[N], from[N];
+
+	make(v, 1, multi_pe);
+	make(from, 1, prev);
+	zero_all();
+	CHECK_OK(gdr_host_put_signal(heap + 3, v, N, word, 1, GDR_SIGNAL_SET, next));
+	CHECK_OK(gdr_host_signal_wait_until(word, GDR_CMP_EQ, 1));
+	own_is(3, from, 1, N);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_host_put_signal_nbi(heap + 13, v, N, word, 1, GDR_SIGNAL_ADD, next));
+	CHECK_OK(gdr_host_signal_wait_until_for(word, GDR_CMP_EQ, 2, 5000 * MS));
+	own_is(13, from, 1, N);
+	zero_word();
+}
+
+/* Long ones, over the buffers of the library. */
+static void moved_in_parts(void)
+{
+	enum { LONG = 300000 };
+	uint64_t *o = (uint64_t *)gdr_calloc(LONG, 8), *v = (uint64_t *)malloc(LONG * 8);
+
+	CHECK(o && v);
+	for (uint64_t i = 0; i < LONG; i++)
+		v[i] = multi_hash(i + SEED(multi_pe));
+	CHECK_OK(gdr_host_uint64_put_signal(o, v, LONG, word, 1, GDR_SIGNAL_SET, next));
+	CHECK_OK(gdr_host_uint64_wait_until(word, GDR_CMP_EQ, 1));
+	CHECK_OK(gdr_host_uint64_get(v, o, LONG, multi_pe));
+	for (uint64_t i = 0; i < LONG; i++)
+		CHECK(v[i] == multi_hash(i + SEED(prev)));
+	free(v);
+	zero_word();
+	CHECK_OK(gdr_free(o));
+}
+
+#define SCALAR(name, T)                                                                            \
+	static void scalar_##name(void)                                                            \
+	{                                                                                          \
+		uint8_t v[N * 16], from[N * 16];                                                   \
+		size_t bytes = strcmp(#name, "longdouble") ? sizeof(T) : 10;                       \
+		T *o = (T *)(void *)heap, one;                                                     \
+                                                                                                   \
+		make(v, sizeof(T), multi_pe);                                                      \
+		make(from, sizeof(T), prev);                                                       \
+		if (bytes == 10) /* a normal number */                                             \
+			v[7] = from[7] = 0x80;                                                     \
+		memcpy((void *)&one, v, sizeof(T));                                                \
+		zero_all();                                                                        \
+		CHECK_OK(gdr_host_##name##_p(o + 1, one, next));                                   \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		memset((void *)&one, 0, sizeof(T));                                                \
+		one = gdr_host_##name##_g(o + 1, multi_pe);                                        \
+		CHECK(!multi_differ(&one, from, bytes));                                           \
+		one = gdr_host_##name##_g(o + 1, next);                                            \
+		CHECK(!multi_differ(&one, v, bytes));                                              \
+	}
+GDRI_HOST_RMA_TYPES(SCALAR)
+
+/* Each PE has a word that the previous one alone works on. */
+#define AMO_NUMBER(name, T)                                                                        \
+	static void amo_##name(T *o)                                                               \
+	{                                                                                          \
+		CHECK_OK(gdr_host_##name##_atomic_set(o, (T)5, next));                             \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 5);                              \
+		CHECK_OK(gdr_host_##name##_atomic_add(o, (T)3, next));                             \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_add(o, (T)2, next), 8);                    \
+		CHECK_OK(gdr_host_##name##_atomic_inc(o, next));                                   \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_inc(o, next), 11);                         \
+		CHECK_EQ(gdr_host_##name##_atomic_swap(o, (T)7, next), 12);                        \
+		CHECK_EQ(gdr_host_##name##_atomic_compare_swap(o, (T)7, (T)9, next), 7);           \
+		CHECK_EQ(gdr_host_##name##_atomic_compare_swap(o, (T)7, (T)1, next), 9);           \
+		CHECK_OK(gdr_host_##name##_atomic_max(o, (T)11, next));                            \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_max(o, (T)6, next), 11);                   \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_max(o, (T)12, next), 11);                  \
+		CHECK_OK(gdr_host_##name##_atomic_min(o, (T)4, next));                             \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_min(o, (T)3, next), 4);                    \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 3);                              \
+	}
+#define AMO_BITS(name, T)                                                                          \
+	static void bits_##name(T *o)                                                              \
+	{                                                                                          \
+		CHECK_OK(gdr_host_##name##_atomic_or(o, (T)4, next));                              \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_or(o, (T)8, next), 7);                     \
+		CHECK_OK(gdr_host_##name##_atomic_and(o, (T)13, next));                            \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_and(o, (T)6, next), 13);                   \
+		CHECK_OK(gdr_host_##name##_atomic_xor(o, (T)6, next));                             \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_xor(o, (T)1, next), 2);                    \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 3);                              \
+	}
+GDR_AMO_TYPES(AMO_NUMBER)
+GDR_FLOAT_TYPES(AMO_NUMBER)
+GDR_AMO_TYPES(AMO_BITS)
+
+/* A word with 0: what is put comes, and waits tell a number below 0 from a great one. */
+#define WAIT(name, T)                                                                              \
+	static void wait_##name(void)                                                              \
+	{                                                                                          \
+		T *o = (T *)(void *)heap;                                                          \
+		const int is_signed = GDRI_CLASS(T) == (unsigned)GDRI_C_SIGNED;                    \
+                                                                                                   \
+		zero_all();                                                                        \
+		CHECK_EQ(gdr_host_##name##_test(o, GDR_CMP_EQ, 9), 0);                             \
+		CHECK_EQ(gdr_host_##name##_wait_until_for(o, GDR_CMP_GT, 0, MS), -GDR_ETIMEOUT);   \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		CHECK_OK(gdr_host_##name##_p(o + 1, (T)-3, next));                                 \
+		CHECK_OK(gdr_host_fence());                                                        \
+		CHECK_OK(gdr_host_##name##_p(o, 9, next));                                         \
+		CHECK_OK(gdr_host_##name##_wait_until(o, GDR_CMP_EQ, 9));                          \
+		CHECK_EQ(gdr_host_##name##_test(o, GDR_CMP_EQ, 9), 1);                             \
+		CHECK_EQ(gdr_host_##name##_test(o, GDR_CMP_LE, 8), 0);                             \
+		CHECK_EQ(gdr_host_##name##_test(o + 1, GDR_CMP_LT, 5), is_signed);                 \
+		CHECK_EQ(gdr_host_##name##_test(o + 1, GDR_CMP_GT, (T)-4), 1);                     \
+		CHECK_OK(gdr_host_##name##_wait_until_for(o, GDR_CMP_EQ, 9, 0));                   \
+		CHECK_EQ(gdr_host_##name##_wait_until(o, 6, 9), -GDR_EINVAL);                      \
+	}
+GDR_WAIT_TYPES(WAIT)
+
+static void signals(void)
+{
+	zero_word();
+	CHECK_OK(gdr_host_signal_set(word, 5, next));
+	CHECK_OK(gdr_host_fence());
+	CHECK_OK(gdr_host_signal_add(word, 6, next));
+	CHECK_OK(gdr_host_fence());
+	CHECK_OK(gdr_host_signal_op(word, 7, GDR_SIGNAL_ADD, next));
+	CHECK_OK(gdr_host_signal_wait_until(word, GDR_CMP_EQ, 18));
+	CHECK_OK(gdr_host_signal_wait_until_for(word, GDR_CMP_GE, 18, MS));
+	CHECK_EQ(gdr_host_signal_wait_until_for(word, GDR_CMP_GT, 18, MS), -GDR_ETIMEOUT);
+	CHECK_EQ(gdr_host_signal_wait_until(word, -1, 18), -GDR_EINVAL);
+	zero_word();
+}
+
+struct beside_args {
+	uint64_t *counter;
+	struct multi_report *report;
+};
+
+GDR_KERNEL(beside, struct beside_args, a)
+{
+	for (int i = 0; i < 50; i++)
+		EXPECT_OK(a.report, gdr_uint64_atomic_add(a.counter, 1, 0));
+	EXPECT_OK(a.report, gdr_quiet());
+}
+
+/* Atomics of host threads are atomic to those of kernels, by every path to PE 0. */
+static void together(void)
+{
+	struct beside_args a = {word, multi_report_new()};
+
+	zero_word();
+	CHECK_OK(gdr_launch(beside, 2, 32, 0, NULL, &a));
+	for (int i = 0; i < 50; i++) {
+		CHECK_OK(gdr_host_uint64_atomic_add(word, 1, 0));
+		gdr_host_uint64_atomic_fetch_add(word, 1, 0);
+	}
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(a.report->line, 0);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_EQ(gdr_host_uint64_atomic_fetch(word, 0), (uint64_t)multi_n * (64 * 50 + 100));
+	multi_shared_free(a.report);
+	zero_word();
+}
+
+/* In every build: arguments are checked, and nothing is touched. */
+static void refused(void)
+{
+	const int pes[] = {-1, multi_n, INT32_MIN, INT32_MAX};
+	int v = 1, *o = (int *)(void *)heap;
+	char *odd = (char *)heap + 1;
+
+	zero_all();
+	for (size_t i = 0; i < sizeof(pes) / sizeof(pes[0]); i++) {
+		CHECK_EQ(gdr_host_int_p(o, 1, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_int_put_nbi(o, &v, 1, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_int_iget(&v, o, 1, 1, 1, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_int_atomic_add(o, 1, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_put_signal(o, &v, 4, word, 1, GDR_SIGNAL_SET, pes[i]), -GDR_EINVAL);
+		CHECK_EQ(gdr_host_signal_set(word, 1, pes[i]), -GDR_EINVAL);
+	}
+	CHECK_EQ(gdr_host_int_p(&v, 1, 0), -GDR_EINVAL); /* not in the heap */
+	CHECK_EQ(gdr_host_int_atomic_inc((int *)(void *)odd, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_put(o, NULL, 1, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_put(o, &v, SIZE_MAX / 2, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_iput(o, &v, PTRDIFF_MAX / 4, 1, 3, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_put_signal(o, &v, 1, word, 1, 2, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_signal_op(word, 1, 5, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_wait_until_for(&v, GDR_CMP_EQ, 1, 0), -GDR_EINVAL);
+	CHECK_OK(gdr_host_quiet());
+	CHECK_EQ(gdr_host_int_g(o, multi_n), 0); /* latched, as what fetches and tests */
+	CHECK_EQ(gdr_host_quiet(), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_long_atomic_fetch_inc((long *)(void *)&v, 0), 0);
+	CHECK_EQ(gdr_host_quiet(), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_test(o, 9, 0), 0);
+	CHECK_EQ(gdr_host_quiet(), -GDR_EINVAL);
+	CHECK_OK(gdr_host_int_put(NULL, NULL, 0, 0));
+	CHECK_OK(gdr_host_int_iput(NULL, NULL, 5, 5, 0, 0));
+	zero_word();
+}
+
+static void outside(void)
+{
+	int v = 0;
+
+	CHECK_EQ(gdr_host_int_p(&v, 1, 0), -GDR_ESTATE);
+	CHECK_EQ(gdr_host_int_g(&v, 0), 0);
+	CHECK_EQ(gdr_host_int_wait_until_for(&v, GDR_CMP_EQ, 1, 0), -GDR_ESTATE);
+}
+
+#define DO_MOVE(name, T) move_##name();
+#define DO_SCALAR(name, T) scalar_##name();
+#define DO_WAIT(name, T) wait_##name();
+#define DO_AMO(name, T) amo_##name((T *)(void *)heap);
+#define DO_BITS(name, T)                                                                           \
+	amo_##name((T *)(void *)heap);                                                             \
+	bits_##name((T *)(void *)heap);
+
+int main(void)
+{
+	outside();
+	multi_begin();
+	next = (multi_pe + 1) % multi_n;
+	prev = (multi_pe + multi_n - 1) % multi_n;
+	heap = (uint8_t *)gdr_calloc(1, AREA + 64);
+	CHECK(heap);
+	word = (uint64_t *)(void *)(heap + AREA);
+	GDRI_HOST_RMA_TYPES(DO_MOVE)
+	GDR_RMA_SIZES(DO_MOVE)
+	move_bytes();
+	moved_in_parts();
+	GDRI_HOST_RMA_TYPES(DO_SCALAR)
+	GDR_AMO_TYPES(DO_BITS)
+	GDR_FLOAT_TYPES(DO_AMO)
+	GDR_WAIT_TYPES(DO_WAIT)
+	signals();
+	together();
+	refused();
+	CHECK_OK(gdr_free(heap));
+	return multi_end("host_ops");
+}
