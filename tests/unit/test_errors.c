@@ -68,7 +68,7 @@ static void a_request_has_the_name_of_its_records(void **state)
 		const char *name;
 		unsigned int op;
 	} requests[] = {
-#define ROW(request, number, prefix, rest, operation) {prefix rest, GDRI_##operation},
+#define ROW(request, number, prefix, rest, operation) {"gdr_" prefix rest, GDRI_##operation},
 		GDRI_REQUESTS(ROW)
 #undef ROW
 	};
