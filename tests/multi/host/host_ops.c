@@ -68,6 +68,7 @@ static void own_is(size_t at, const uint8_t *v, size_t size, size_t n)
 		own_is(0, from, E, 5);                                                             \
 		for (size_t i = 0; i < 3; i++)                                                     \
 			own_is(16 + 2 * i, from + 3 * i * (E), E, 1);                              \
+		memset(got, 0, sizeof(got));                                                       \
 		CHECK_OK(gdr_host_##pre##get##z((T *)(void *)got, o, 2, next));                    \
 		CHECK_OK(gdr_host_##pre##get##z##_nbi((T *)(void *)(got + 2 * (E)), AT(2, T, E), 3, next)); \
 		CHECK_OK(gdr_host_quiet());                                                        \
