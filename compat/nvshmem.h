@@ -38,6 +38,9 @@
 #endif
 #endif
 #include <gdr.h>
+#ifndef __CUDACC__ /* host threads have calls of their own: see GDRC_VOID */
+#include <gdr/host_ops.h>
+#endif
 #include <gdr/impl/wait/unseen.h>
 
 #define NVSHMEM_MAJOR_VERSION 1
@@ -350,12 +353,12 @@ GDRC_FN void nvshmem_sync_all(void)
 
 GDR_BOTH int nvshmem_barrier(nvshmem_team_t team)
 {
-	GDRC_STATUS(gdr_barrier(team), gdr_barrier_on_stream(team, GDRI_NOW));
+	GDRC_STATUS(gdr_barrier(team), gdr_host_barrier(team));
 }
 
 GDR_BOTH int nvshmem_team_sync(nvshmem_team_t team)
 {
-	GDRC_STATUS(gdr_team_sync(team), gdr_team_sync_on_stream(team, GDRI_NOW));
+	GDRC_STATUS(gdr_team_sync(team), gdr_host_team_sync(team));
 }
 
 GDR_BOTH uint64_t nvshmem_signal_fetch(uint64_t *sig)
@@ -375,7 +378,7 @@ GDR_BOTH uint64_t nvshmem_signal_fetch(uint64_t *sig)
 GDR_BOTH uint64_t nvshmem_signal_wait_until(uint64_t *sig, int cmp, uint64_t value)
 {
 	GDRC_VOID(nvshmem_signal_wait_until, -1, gdr_signal_wait_until(sig, cmp, value),
-		  gdr_uint64_wait_until_on_stream(sig, cmp, value, GDRI_NOW));
+		  gdr_host_signal_wait_until(sig, cmp, value));
 	/* The wait was the acquire: this load pairs with nothing, and holds up nobody who does not use the value. On GPUs it
 	 * is all: signal_fetch beside it took a kernel of wait and put to 33 registers. */
 	return GDRC_EITHER(gdri_ld_relaxed_sys_u64(sig), nvshmem_signal_fetch(sig));

@@ -413,7 +413,7 @@ GDR_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
 GDR_BOTH void nvshmemx_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 {
 	GDRC_VOID(nvshmemx_signal_op, pe, gdr_signal_op(sig, value, op, pe),
-		  gdr_signal_op_on_stream(sig, value, op, pe, GDRI_NOW));
+		  gdr_host_signal_op(sig, value, op, pe));
 }
 
 /* Its name before 2.3. */

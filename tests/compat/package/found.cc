@@ -18,12 +18,13 @@ int main()
 	auto *give = library ? symbol<void *(size_t)>(library, "nvshmem_malloc") : nullptr;
 	auto *take = library ? symbol<void(void *)>(library, "nvshmem_free") : nullptr;
 	auto *put = library ? symbol<void(int *, const int *, size_t, int)>(library, "nvshmem_int_put") : nullptr;
+	auto *add = library ? symbol<int(int *, int, int)>(library, "nvshmem_int_atomic_fetch_add") : nullptr;
 	auto *quiet = library ? symbol<void()>(library, "nvshmem_quiet") : nullptr;
 	auto *sum = library ? symbol<int(int, int *, const int *, size_t)>(library, "nvshmem_int_sum_reduce") : nullptr;
 	auto *end = library ? symbol<void()>(library, "nvshmemx_hostlib_finalize") : nullptr;
 	int two = 2, *word;
 
-	if (!init_attr || !give || !take || !put || !quiet || !sum || !end) {
+	if (!init_attr || !give || !take || !put || !add || !quiet || !sum || !end) {
 		std::fprintf(stderr, "found: %s\n", library ? "a symbol is missing" : dlerror());
 		return 1;
 	}
@@ -31,6 +32,8 @@ int main()
 		return 2;
 	put(word, &two, 1, 0);
 	quiet();
+	if (add(word, 5, 0) != 2 || add(word, -5, 0) != 7)
+		return 4;
 	if (sum(0, word + 1, word, 1))
 		return 3;
 	std::printf("linked %d, sum %d\n", nvshmem_init != nullptr, word[1]);
