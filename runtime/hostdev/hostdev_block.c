@@ -308,7 +308,7 @@ GDRI_HD_SCHED static void start_fiber(struct gdri_hd_block *b, unsigned i)
 	}
 	w->live |= 1u << (i % GDRI_HD_WARP);
 	w->active++;
-	gdri_hd_ctx_make(&f->ctx, fiber_main, b->tainted);
+	gdri_hd_ctx_make(&f->ctx, &b->main, fiber_main, b->tainted);
 	block_push(b, f);
 }
 

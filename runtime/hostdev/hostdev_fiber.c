@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fiber switch. glibc's swapcontext makes a system call for the signal mask
- * at every switch; this one saves the callee-saved registers of the ABI and
- * nothing else (floating-point control words and signal masks are shared by the
- * fibers of a block), which takes a few nanoseconds. Own assembly and not
+ * at every switch; this one saves the callee-saved registers of the ABI, and
+ * what a C++ runtime knows of exceptions, and nothing else (floating-point
+ * control words, errno and signal masks are shared by the fibers of a block),
+ * which takes a few nanoseconds. Own assembly and not
  * boost.context: 20 lines an architecture against a dependency of the library.
  * Other architectures use ucontext. */
 #include "runtime/hostdev/hostdev_fiber.h"
@@ -159,6 +160,7 @@ GDRI_HD_SCHED void gdri_hd_ctx_arrive(struct gdri_hd_ctx *main)
 
 GDRI_HD_SCHED void gdri_hd_ctx_init_thread(struct gdri_hd_ctx *ctx)
 {
+	ctx->exceptions = gdri_hd_cxx_exceptions();
 	ctx->stack = NULL;
 	ctx->stack_size = 0;
 #ifdef GDRI_HD_TSAN
@@ -166,8 +168,11 @@ GDRI_HD_SCHED void gdri_hd_ctx_init_thread(struct gdri_hd_ctx *ctx)
 #endif
 }
 
-GDRI_HD_SCHED void gdri_hd_ctx_make(struct gdri_hd_ctx *ctx, void (*entry)(void), int abandoned)
+GDRI_HD_SCHED void gdri_hd_ctx_make(struct gdri_hd_ctx *ctx, const struct gdri_hd_ctx *main, void (*entry)(void),
+				    int abandoned)
 {
+	ctx->exceptions = main->exceptions;
+	ctx->own = (struct gdri_hd_exceptions){0};
 #ifdef GDRI_HD_ASAN
 	if (abandoned)
 		__asan_unpoison_memory_region(ctx->stack, ctx->stack_size);
@@ -217,6 +222,12 @@ GDRI_HD_SCHED void gdri_hd_ctx_settle(struct gdri_hd_ctx *main, struct gdri_hd_c
 
 GDRI_HD_SCHED static void fiber_swap(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to)
 {
+	struct gdri_hd_exceptions *e = from->exceptions;
+
+	if (e) { /* else another fiber's handler would end this one's exception */
+		from->own = *e;
+		*e = to->own;
+	}
 #ifdef GDRI_HD_UCONTEXT
 	swapcontext(&from->uc, &to->uc);
 #else

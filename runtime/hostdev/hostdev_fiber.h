@@ -53,12 +53,21 @@ void __tsan_release(void *addr);
 #include <ucontext.h>
 #endif
 
+/* What a C++ runtime keeps of a thread, as the Itanium C++ ABI has it: the exceptions whose handlers have not ended,
+ * and how many are thrown and not caught yet. */
+struct gdri_hd_exceptions {
+	void *caught;
+	unsigned uncaught;
+};
+
 struct gdri_hd_ctx {
 #ifdef GDRI_HD_UCONTEXT
 	ucontext_t uc;
 #else
 	void *sp; /* valid while switched out */
 #endif
+	struct gdri_hd_exceptions *exceptions; /* of the CPU thread; NULL: no C++ runtime */
+	struct gdri_hd_exceptions own;	       /* valid while switched out, where there is one */
 	void *stack; /* lowest usable byte; NULL: a CPU thread's own stack */
 	size_t stack_size;
 #ifdef GDRI_HD_ASAN
@@ -71,10 +80,9 @@ struct gdri_hd_ctx {
 
 /* The calling CPU thread as a context that fibers can switch back to. */
 void gdri_hd_ctx_init_thread(struct gdri_hd_ctx *ctx);
-/* Makes ctx start entry() on its stack at the next switch to it. entry must not return and
- * must call gdri_hd_ctx_arrive(from) first. `abandoned`: the context was left for good in
- * the middle of something. */
-void gdri_hd_ctx_make(struct gdri_hd_ctx *ctx, void (*entry)(void), int abandoned);
+/* Makes ctx start entry() on its stack at the next switch to it, on the CPU thread of `main`. entry must not return and
+ * must call gdri_hd_ctx_arrive(main) first. `abandoned`: the context was left for good in the middle of something. */
+void gdri_hd_ctx_make(struct gdri_hd_ctx *ctx, const struct gdri_hd_ctx *main, void (*entry)(void), int abandoned);
 void gdri_hd_ctx_free(struct gdri_hd_ctx *ctx);
 /* For ThreadSanitizer: what an abandoned fiber did happened before what the caller, the
  * context `main`, does next. */
@@ -86,6 +94,11 @@ void gdri_hd_ctx_switch(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to);
 _Noreturn void gdri_hd_ctx_exit(struct gdri_hd_ctx *from, struct gdri_hd_ctx *to);
 /* First thing on a new fiber; `main` is the CPU thread's context. */
 void gdri_hd_ctx_arrive(struct gdri_hd_ctx *main);
+
+/* hostdev_cxx.c. Looks, without a lock of the host device, whether the process has a C++ runtime by now; and where it
+ * keeps the exceptions of the calling CPU thread, NULL: nowhere. */
+void gdri_hd_cxx_look(void);
+struct gdri_hd_exceptions *gdri_hd_cxx_exceptions(void);
 
 /* Stacks of one worker, in one mapping: each with a guard page below. */
 struct gdri_hd_stacks {

@@ -212,6 +212,7 @@ static int push_kernel(const struct gdri_hd_kernel *k, gdr_stream_t stream, size
 	run = make_run(k, arg_size);
 	if (!run)
 		return -GDR_ENOMEM;
+	gdri_hd_cxx_look();
 	h = gdri_hd_lock();
 	stream = gdri_hd_stream_find(h, stream);
 	if (stream)
