@@ -78,7 +78,7 @@ static void check(enum how how, size_t d, size_t s, size_t len, uint32_t n)
 		fail_msg("way %d, %u threads: %zu bytes from place %zu to place %zu", how, n, len, s, d);
 }
 
-static const uint32_t sizes[] = {1, 5, 31, 32, 33, 64, 96, 256};
+static const uint32_t sizes[] = {1, 5, 31, 32, 33, 64, 96, 256, 1024};
 
 static void all(size_t d, size_t s, size_t len)
 {

@@ -282,12 +282,49 @@ GDRI_NOINLINE void gdri_copy_lean(void *dst, const void *src, size_t len, uint32
 		gdri_copy_group_any((uint8_t *)dst, (const uint8_t *)src, len, rank, n);
 }
 
+/* Bytes from `rank` on that are vectors, `step` of them in a row, two rows at a time. gdri_copy_lean and what it calls
+ * put 26 registers of each thread aside; this calls nothing, and puts 8 aside. */
+GDRI_NOINLINE void gdri_copy_pairs(uint8_t *d, const uint8_t *s, uint32_t len, uint32_t rank, uint32_t step)
+{
+	GDRI_BY_ABI(gdri_copy_pairs);
+	int32_t left = (int32_t)(len - rank);
+
+	d += rank;
+	s += rank;
+	GDRI_NOT_UNROLLED
+	for (; left > 0; left -= 2 * (int32_t)step) {
+		uint4 first = *(const uint4 *)s, second;
+
+		s += step;
+		if (left > (int32_t)step)
+			second = *(const uint4 *)s;
+		s += step;
+		*(uint4 *)d = first;
+		d += step;
+		if (left > (int32_t)step)
+			*(uint4 *)d = second;
+		d += step;
+	}
+}
+
+/* Four rows at a time wait less often, and the more threads there are the more it takes to put registers aside: pairs
+ * are quicker up to n / 16 rows, of a peer's memory, where a wait is longer, up to n / 128 (docs/perf/house.md, Block
+ * copies). */
+GDR_DEVICE int gdri_copy_is_pairs(const void *dst, const void *src, size_t len, uint32_t n, int get)
+{
+	return gdri_copy_is_rows(dst, src, len, n, n / (get ? 128 : 16));
+}
+
 GDR_DEVICE void gdri_copy_group(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n, int get)
 {
 	if (len == 8 && !(((uint64_t)dst | (uint64_t)src) & 7)) {
 		if (!rank)
 			*(uint64_t *)dst = *(const uint64_t *)src;
-	} else if (!gdri_copy_if_rows(dst, src, len, rank, n, GDRI_COPY_ROWS(get)) && rank < len) {
+	} else if (gdri_copy_if_rows(dst, src, len, rank, n, GDRI_COPY_ROWS(get))) {
+		return;
+	} else if (gdri_copy_is_pairs(dst, src, len, n, get)) {
+		gdri_copy_pairs((uint8_t *)dst, (const uint8_t *)src, (uint32_t)len, rank * 16, n * 16);
+	} else if (rank < len) {
 		gdri_copy_lean(dst, src, len, rank, n);
 	}
 }
