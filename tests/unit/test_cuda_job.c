@@ -20,6 +20,7 @@
 #define GDR_ANY_ADDRESS
 #include <gdr.h>
 #include <gdr/bootstrap.h>
+#include <gdr/host_ops.h>
 #include <gdr/impl/arch/unit.h>
 
 #include "tests/unit/fake_buffer.h"
@@ -182,6 +183,81 @@ static int body_any_memory(int pe, int n)
 	free(mine);
 	free(back);
 	return gdr_finalize();
+}
+
+/* Where the library has no kernels, what needs one is refused, and nothing of it is done. */
+static int typed_refused(uint64_t *object, const uint64_t *mine, int pe, int to)
+{
+	uint64_t *sig = object + 40;
+
+	if (gdr_host_uint64_atomic_inc(sig, to) != -GDR_ENOTSUP)
+		return 0;
+	JOB_CHECK(gdr_host_uint64_put_signal(object + 41, mine, 3, sig, 1, GDR_SIGNAL_SET, to) == -GDR_ENOTSUP);
+	JOB_CHECK(gdr_host_signal_set(sig, 1, to) == -GDR_ENOTSUP && gdr_host_barrier(0) == -GDR_ENOTSUP);
+	JOB_CHECK(!gdr_host_uint64_atomic_fetch_add(sig, 1, to) && gdr_host_status() == -GDR_ENOTSUP);
+	JOB_CHECK(gdr_host_quiet() == -GDR_ENOTSUP && !gdr_host_quiet());
+	JOB_CHECK(!gdr_host_uint64_g(sig, to) && !gdr_host_uint64_g(object + 41, to));
+	return 0;
+}
+
+/* An own word, of which the host looks at copies. Behind a queue whose data may be late it takes a kernel, too. */
+static int typed_waits(uint64_t *object, int pe, int n, int from)
+{
+	int i, *less = (int *)(void *)(object + 30), ret = gdr_host_uint64_wait_until_for(object, GDR_CMP_GE, 7, 0);
+
+	if (ret == -GDR_ENOTSUP)
+		return 0;
+	JOB_CHECK(!ret && !gdr_host_uint64_wait_until_for(object, GDR_CMP_EQ, 7 + (uint64_t)from, 1000));
+	JOB_CHECK(gdr_host_uint64_test(object, GDR_CMP_EQ, 7 + (uint64_t)from) == 1);
+	JOB_CHECK(gdr_host_uint64_test(object, GDR_CMP_LT, 7) == 0);
+	JOB_CHECK(gdr_host_uint64_wait_until_for(object, GDR_CMP_LT, 7, 5000000) == -GDR_ETIMEOUT);
+	JOB_CHECK(gdr_host_int_test(less, GDR_CMP_LT, 0) == 1 && gdr_host_int_test(less, GDR_CMP_GE, 0) == 0);
+	JOB_CHECK(!gdr_host_status());
+	for (i = 0; !pe && i < n; i++) {
+		usleep(30000);
+		JOB_CHECK(!gdr_host_uint64_p(object + 20, 5, i));
+	}
+	JOB_CHECK(!gdr_host_signal_wait_until_for(object + 20, GDR_CMP_EQ, 5, 10000000000));
+	return 0;
+}
+
+/* Calls of gdr/host_ops.h, between memory of the GPU and of the heap of C. */
+static int body_typed(int pe, int n)
+{
+	uint64_t mine[9], back[9] = {0}, *object;
+	int to = (pe + 1) % n, from = (pe + n - 1) % n, i;
+
+	JOB_CHECK(!init());
+	object = gdr_calloc(64, 8);
+	JOB_CHECK(object);
+	for (i = 0; i < 9; i++)
+		mine[i] = 100u * (uint64_t)pe + (uint64_t)i;
+	JOB_CHECK(!gdr_host_uint64_p(object, 7 + (uint64_t)pe, to));
+	JOB_CHECK(!gdr_host_uint64_put(object + 1, mine, 3, to));
+	JOB_CHECK(!gdr_host_uint64_iput(object + 8, mine, 2, 3, 3, to));
+	JOB_CHECK(!gdr_host_int_p((int *)(void *)(object + 30), -3, to));
+	JOB_CHECK(!gdr_host_quiet() && !gdr_barrier_all());
+	JOB_CHECK(gdr_host_uint64_g(object, to) == 7 + (uint64_t)pe && !gdr_host_uint64_get(back, object, 4, pe));
+	JOB_CHECK(back[0] == 7 + (uint64_t)from && back[1] == 100u * (uint64_t)from && back[3] == back[1] + 2);
+	JOB_CHECK(!gdr_host_uint64_iget(back, object + 8, 3, 2, 3, to));
+	JOB_CHECK(back[0] == mine[0] && back[3] == mine[3] && back[6] == mine[6]);
+	JOB_CHECK(gdr_host_uint64_p(object, 1, n) == -GDR_EINVAL && gdr_host_uint64_p(mine, 1, 0) == -GDR_EINVAL);
+	JOB_CHECK(!typed_waits(object, pe, n, from) && !typed_refused(object, mine, pe, to));
+	return gdr_barrier_all() ? 1 : gdr_finalize();
+}
+
+/* GDR_TIMEOUT ends a wait whose own limit is longer, and is an error. */
+static int body_typed_late(int pe, int n)
+{
+	uint64_t *word;
+
+	(void)pe, (void)n;
+	setenv("GDR_TIMEOUT", "200ms", 1);
+	JOB_CHECK(!init());
+	word = gdr_calloc(1, 8);
+	JOB_CHECK(word && gdr_host_uint64_wait_until_for(word, GDR_CMP_EQ, 1, 60000000000) == -GDR_ETIMEOUT);
+	JOB_CHECK(gdr_finalize() == -GDR_ETIMEOUT);
+	return 0;
 }
 
 static int late_at; /* of the calls of the launcher from now on */
@@ -864,6 +940,8 @@ static void test_any_memory(void **state)
 {
 	(void)state;
 	run(2, body_any_memory);
+	run(3, body_typed);
+	run(1, body_typed_late);
 }
 
 static void test_look_up(void **state)
