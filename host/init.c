@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <unistd.h>
 
+#include <gdr/simt.h>
+
 #include "host/host.h"
 #include "runtime/core/host_barrier.h"
 #include "runtime/core/log.h"
@@ -25,15 +27,17 @@ int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 {
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
 
-	if (gdri_state_get() || gdri_state_forked()) {
-		if (gdri_state_forked())
+	if (gdri_hd_self->in_kernel || gdri_state_get() || gdri_state_forked()) {
+		if (gdri_hd_self->in_kernel)
+			gdri_error("gdr_init: not possible inside a kernel");
+		else if (gdri_state_forked())
 			gdri_error("gdr_init: this process was forked by a PE, and is none: fork before gdr_init, or "
 				   "have the child run a program (exec)");
 		else
 			gdri_error("gdr_init: already initialised; call gdr_finalize first");
 		if (b)
 			b->finalize(b, 1000); /* ours from the call on */
-		return -GDR_ESTATE;
+		return gdri_hd_self->in_kernel ? -GDR_ENOTSUP : -GDR_ESTATE;
 	}
 	return gdri_state_up(attr, abi_version);
 }
@@ -113,6 +117,8 @@ int gdr_finalize(void)
 
 	if (!st)
 		return 0;
+	if (gdri_hd_self->in_kernel) /* which it would wait for */
+		return gdri_fail(-GDR_ENOTSUP, "gdr_finalize: not possible inside a kernel");
 	GDRI_RANGE(st, GDRI_RANGE_INIT, "gdr_finalize");
 	ret = complete_all(st);
 	if (ret)

@@ -92,8 +92,8 @@ GDR_API int gdri_users(int add);
  * earlier collective call. No failures are: tests, waits that end at a limit of their own (..._for), what was refused
  * on account of its arguments or for want of memory, and gdr_team_join. No other thread may be in a call of the
  * library. One of the host that has been in a wait for 1 ms is told to end it with -GDR_EABORTED: then that is the
- * status, if nothing failed before, and the PE's heap and queues stay until the process ends. Idempotent: 0 when not
- * initialised. */
+ * status, if nothing failed before, and the PE's heap and queues stay until the process ends. -GDR_ENOTSUP, and
+ * nothing is done, in a kernel of the host device. Idempotent: 0 when not initialised. */
 GDR_API int gdr_finalize(void);
 
 /* Flushes what this process has written to its streams, as exit() does, but for no longer than 2 s, and runs

@@ -7,6 +7,7 @@
  *	finalize device | host | stream		a wait that expires, and then succeeds, on every PE
  *	finalize team		a sync of a team to which its last member does not come
  *	finalize left		PE 0 does not come to a barrier, but leaves
+ *	finalize kernel		gdr_init and gdr_finalize in a kernel of the host device
  *	finalize endless	a kernel of the host device that does not end, and another job behind it */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
@@ -180,6 +181,33 @@ static int waits(struct fin *a)
 	return 0;
 }
 
+#ifndef __CUDACC__ /* which compiles no call of the host in a kernel */
+GDR_KERNEL(finalizes, struct fin, a)
+{
+	a.got[0] = gdr_init();
+	a.got[1] = gdr_finalize();
+}
+
+/* Refused at once, and the job goes on. */
+static int in_kernel(struct fin *a)
+{
+	said_begin();
+	RUN(finalizes, 1, 1, a);
+	CHECK_EQ(a->got[0], -GDR_ENOTSUP);
+	CHECK_EQ(a->got[1], -GDR_ENOTSUP);
+	said_expect("gdr_finalize: not possible inside a kernel", NULL);
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_finalize());
+	return 0;
+}
+#else
+static int in_kernel(const struct fin *a)
+{
+	(void)a;
+	return 77; /* the test is skipped */
+}
+#endif
+
 GDR_KERNEL(endless, struct fin, a)
 {
 	for (unsigned round = 0; !gdri_ld_acquire_gpu_u32((uint32_t *)a.got); round++) /* pairs with endless_kernels */
@@ -227,7 +255,7 @@ int main(int argc, char **argv)
 
 	multi_begin();
 	a.report = multi_report_new();
-	a.got = (int *)multi_shared_new(sizeof(int));
+	a.got = (int *)multi_shared_new(2 * sizeof(int));
 	a.word = (uint64_t *)gdr_calloc((size_t)multi_n + 2, sizeof(uint64_t));
 	a.from = (multi_pe + multi_n - 1) % multi_n;
 	CHECK(a.word);
@@ -242,6 +270,8 @@ int main(int argc, char **argv)
 		return waits(&a);
 	if (!strcmp(what, "left"))
 		return left();
+	if (!strcmp(what, "kernel"))
+		return in_kernel(&a);
 	if (!strcmp(what, "endless"))
 		return endless_kernels(&a);
 	return expires(&a, what);
