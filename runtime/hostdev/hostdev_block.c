@@ -355,6 +355,23 @@ GDRI_HD_SCHED static void run_fibers(struct gdri_hd_block *b)
 		gdri_hd_ctx_settle(&b->main, &b->fibers[i].ctx);
 }
 
+static void block_end(struct gdri_hd_block *b)
+{
+	if (b->failure)
+		gdri_hd_report(b);
+	free(b->shared);
+	b->shared = NULL;
+}
+
+void gdri_hd_block_exited(struct gdri_hd_block *b)
+{
+	b->failure = GDRI_HD_EXITED;
+	b->failed_thread = gdri_hd_running()->self.thread;
+	set_status(b->kernel, -GDR_EINVAL);
+	block_runs(&outside);
+	block_end(b);
+}
+
 void gdri_hd_block_run(struct gdri_hd_block *b, struct gdri_hd_kernel *k, unsigned index,
 		       size_t stack_size)
 {
@@ -371,8 +388,5 @@ void gdri_hd_block_run(struct gdri_hd_block *b, struct gdri_hd_kernel *k, unsign
 	}
 	start_block(b, k, index);
 	run_fibers(b);
-	if (b->failure)
-		gdri_hd_report(b);
-	free(b->shared);
-	b->shared = NULL;
+	block_end(b);
 }

@@ -67,6 +67,7 @@ enum gdri_hd_failure {
 	GDRI_HD_NO_FAILURE,
 	GDRI_HD_STUCK,	  /* all live threads wait for each other */
 	GDRI_HD_BAD_MASK, /* lacks the caller */
+	GDRI_HD_EXITED,	  /* a thread of the kernel has ended the CPU thread */
 };
 
 struct gdri_hd_block {
@@ -103,6 +104,9 @@ struct gdri_hd_block {
 void gdri_hd_block_run(struct gdri_hd_block *b, struct gdri_hd_kernel *k, unsigned index,
 		       size_t stack_size);
 void gdri_hd_block_free(struct gdri_hd_block *b);
+/* The running fiber has ended the CPU thread (pthread_exit), which is on its own stack by now: the block ends with an
+ * error. */
+void gdri_hd_block_exited(struct gdri_hd_block *b);
 
 /* ---- for hostdev_simt.c: all called on the running fiber f ---- */
 

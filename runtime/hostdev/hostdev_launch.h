@@ -63,7 +63,7 @@ struct gdri_hd_worker {
 	struct gdri_hd_worker *next;
 	struct gdri_hd_block block;
 	/* for hostdev_watch.c; with the lock held: */
-	const struct gdri_hd_run *run; /* it runs block `index` of; NULL: none */
+	struct gdri_hd_run *run; /* it runs block `index` of; NULL: none */
 	unsigned index;
 	const struct gdri_hd_thread *const *self; /* its thread's gdri_hd_self */
 	uint64_t seen; /* switches of the block when it was looked at last */

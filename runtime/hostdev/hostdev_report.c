@@ -78,4 +78,9 @@ void gdri_hd_report(const struct gdri_hd_block *b)
 			   "lanes 0x%08x, which lack its own; the kernel was ended",
 			   b->kernel->name, b->index, b->failed_thread,
 			   b->failed_thread % GDRI_HD_WARP, hostdev_op_name(f->op), f->mask);
+	else if (b->failure == GDRI_HD_EXITED)
+		gdri_error("host device: kernel %s, block %u: thread %u has ended the CPU thread of its block "
+			   "(pthread_exit, or pthread_cancel): a thread of a kernel returns from it; the kernel was "
+			   "ended",
+			   b->kernel->name, b->index, b->failed_thread);
 }

@@ -36,6 +36,14 @@ static struct gdri_hd_run *take_block(struct gdri_hd *hd, unsigned *index)
 	return run;
 }
 
+/* With the lock held. */
+static void block_ended(struct gdri_hd *hd, struct gdri_hd_run *run)
+{
+	hd->running--;
+	if (++run->ended_blocks == run->k.grid)
+		gdri_hd_run_ended(hd, run);
+}
+
 static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned index)
 {
 	struct gdri_hd *hd = w->hd;
@@ -56,9 +64,7 @@ static void run_one(struct gdri_hd_worker *w, struct gdri_hd_run *run, unsigned 
 		if (w->left)
 			return;
 	}
-	hd->running--;
-	if (++run->ended_blocks == run->k.grid)
-		gdri_hd_run_ended(hd, run);
+	block_ended(hd, run);
 }
 
 static void wait_for_work(struct gdri_hd_worker *w)
@@ -79,6 +85,51 @@ static void wait_for_work(struct gdri_hd_worker *w)
 		gdri_hd_block_free(&w->block);
 }
 
+/* A thread of a kernel ended this CPU thread, which nobody joins any more; the blocks that are left need another. */
+static void worker_exited(void *arg)
+{
+	struct gdri_hd_worker *w = arg, **link;
+	struct gdri_hd *hd = w->hd;
+
+	if (!gdri_hd_self->in_kernel)
+		return;
+	gdri_hd_backoff_blocks(-1);
+	gdri_hd_block_exited(&w->block);
+	gdri_hd_block_free(&w->block);
+	gdri_hd_overflow_disarm();
+	pthread_mutex_lock(&hd->lock);
+	if (w->left) { /* stays in the list of those */
+		pthread_mutex_unlock(&hd->lock);
+		return;
+	}
+	for (link = &hd->workers; *link != w; link = &(*link)->next)
+		;
+	*link = w->next;
+	hd->n_workers--;
+	pthread_detach(w->thread);
+	block_ended(hd, w->run);
+	(void)gdri_hd_workers_wake(hd); /* says so where there can be none */
+	free(w);
+	pthread_mutex_unlock(&hd->lock);
+}
+
+static pthread_key_t worker_key; /* its value: the worker */
+static bool worker_has_key;
+
+static void worker_make_key(void)
+{
+	worker_has_key = !pthread_key_create(&worker_key, worker_exited);
+}
+
+static void worker_mark(struct gdri_hd_worker *w)
+{
+	static pthread_once_t made = PTHREAD_ONCE_INIT;
+
+	pthread_once(&made, worker_make_key);
+	if (worker_has_key)
+		(void)pthread_setspecific(worker_key, w);
+}
+
 static void *worker_main(void *arg)
 {
 	struct gdri_hd_worker *w = arg;
@@ -91,6 +142,7 @@ static void *worker_main(void *arg)
 	(void)pthread_setname_np(pthread_self(), "gdr-block");
 	gdri_hd_overflow_arm(&w->block.stacks, w->overflow_room);
 	gdri_hd_backoff_own_thread();
+	worker_mark(w);
 	pthread_mutex_lock(&hd->lock);
 	w->self = &gdri_hd_self;
 	hd->n_idle--; /* counted idle from its creation on */
@@ -102,6 +154,7 @@ static void *worker_main(void *arg)
 			wait_for_work(w);
 	}
 	pthread_mutex_unlock(&hd->lock);
+	worker_mark(NULL);
 	gdri_hd_block_free(&w->block);
 	gdri_hd_overflow_disarm();
 	return NULL;
@@ -218,6 +271,7 @@ void gdri_hd_workers_forget(struct gdri_hd *hd)
 {
 	struct gdri_hd_worker *w;
 
+	worker_mark(NULL); /* one of them may have forked */
 	while ((w = hd->workers)) {
 		hd->workers = w->next;
 #ifndef GDRI_HD_TSAN /* to it the fibers still run */

@@ -241,6 +241,55 @@ static void test_misuse_is_reported(void **state)
 	assert_int_equal(r.sum[3], 64 * 65 / 2);
 }
 
+struct exits_args {
+	uint32_t *out; /* out[0]: blocks that have come */
+};
+
+/* Wrong: thread 2 of block 0 ends the CPU thread; all others wait for what does not come. */
+GDR_KERNEL(exits, struct exits_args, a)
+{
+	for (unsigned round = 0; gdr_thread_id() == 2 && gdr_block_id() == 0; round++) {
+		/* relaxed: the number alone is of interest; pairs with the addition below */
+		if (__atomic_load_n(a.out, __ATOMIC_RELAXED) == gdr_grid_size() - 1)
+			pthread_exit(NULL);
+		gdr_pause(round);
+	}
+	if (gdr_thread_id() == 0 && gdr_block_id())
+		__atomic_fetch_add(a.out, 1, __ATOMIC_RELAXED);
+	for (unsigned round = 0;; round++)
+		gdr_pause(round);
+}
+
+/* The kernel ends, says why, and its CPU threads are made anew. */
+static void test_exit_of_a_thread_ends_the_kernel(void **state)
+{
+	struct results r;
+	struct kernel_args k = args_for(&r, 0);
+	struct exits_args a = {r.out};
+	char text[4096] = "";
+	FILE *log = tmpfile();
+	int was = dup(2);
+
+	(void)state;
+#if defined(GDRI_HD_ASAN) || defined(GDRI_HD_TSAN)
+	skip(); /* they take the fiber for the thread's own stack */
+#endif
+	assert_true(was >= 0 && log && dup2(fileno(log), 2) == 2);
+	for (unsigned grid = 1; grid <= 3; grid++) {
+		r.out[0] = 0;
+		assert_int_equal(gdr_launch(exits, grid, 5, 0, NULL, &a), 0);
+		assert_int_equal(gdr_stream_sync(NULL), -GDR_EINVAL);
+		assert_int_equal(run_reduce(4, 64, 256, NULL, &k), 0);
+		assert_int_equal(gdr_stream_sync(NULL), 0);
+		assert_int_equal(r.sum[3], 64 * 65 / 2);
+	}
+	assert_int_equal(dup2(was, 2), 2);
+	assert_true(pread(fileno(log), text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "kernel exits, block 0: thread 2 has ended the CPU thread of its block"));
+	fclose(log);
+	close(was);
+}
+
 static void test_shutdown_is_bounded(void **state)
 {
 	struct results r;
@@ -531,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_host_threads),
 		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test(test_misuse_is_reported),
+		cmocka_unit_test(test_exit_of_a_thread_ends_the_kernel),
 		cmocka_unit_test(test_shutdown_is_bounded),
 		cmocka_unit_test(test_left_kernels_are_nobodys),
 		cmocka_unit_test(test_memcpy_waits),
