@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define _GNU_SOURCE /* dlvsym */
+#define _GNU_SOURCE /* dlvsym, O_PATH */
 #include "runtime/ofi/lib.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -172,21 +177,54 @@ static void choose_list(const struct fi_info *all, char *buf, size_t room)
 	}
 }
 
+/* What the machine lacks, behind an error of libfabric's, which may be of any name; "": nothing that is known. */
+struct lack {
+	char text[240];
+};
+
+/* A provider closes what it has opened before its error is seen here, so some more are asked for. */
+#define LACK_DESCRIPTORS 8
+static struct lack lack_descriptors(void)
+{
+	struct lack lack = {""};
+	int fds[LACK_DESCRIPTORS], n = 0;
+
+	while (n < LACK_DESCRIPTORS && (fds[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < LACK_DESCRIPTORS && errno == EMFILE)
+		snprintf(lack.text, sizeof(lack.text), " (few descriptors are left: %s)", gdri_errno_text(EMFILE));
+	while (n > 0)
+		close(fds[--n]);
+	return lack;
+}
+
+static struct lack lack_of(const char *provider)
+{
+	struct lack lack = lack_descriptors();
+	struct statvfs fs;
+
+	if (!*lack.text && !strcmp(provider, "shm") && !statvfs("/dev/shm", &fs))
+		snprintf(lack.text, sizeof(lack.text), " (shm takes its memory from /dev/shm, which has %llu KiB left)",
+			 (unsigned long long)fs.f_bavail * fs.f_frsize / 1024);
+	return lack;
+}
+
 /* all: what libfabric found; NULL: nothing, which it calls why. */
 static int choose_fails(const struct gdri_options *opt, const struct fi_info *all, const char *why)
 {
 	const char *provider = opt->ofi_provider, *domain = opt->ofi_domain;
 	const char *hides = gdri_options_libfabric("FI_PROVIDER");
+	struct lack lack = lack_of(provider);
 	char list[600] = "";
 
 	choose_list(all, list, sizeof(list));
 	return gdri_fail(-GDR_ENOTSUP,
-			 "ofi: no provider%s%s%s%s of libfabric has reliable datagrams with RMA here%s%s%s%s: "
+			 "ofi: no provider%s%s%s%s of libfabric has reliable datagrams with RMA here%s%s%s%s%s: "
 			 "%s%s",
 			 *provider ? " " : "", provider, *domain ? " at " : "", domain,
 			 *provider || *domain || !all ? "" : " and is taken without being named",
 			 hides ? " (FI_PROVIDER=" : "", hides ? hides : "",
-			 hides ? ", an option of libfabric, hides others)" : "",
+			 hides ? ", an option of libfabric, hides others)" : "", lack.text,
 			 all ? "GDR_OFI_PROVIDER (GDR_OFI_DOMAIN) may be " : why,
 			 all ? list : "; fi_info -t FI_EP_RDM lists those there are");
 }
@@ -347,8 +385,8 @@ static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 
 	if (!rc)
 		return 0;
-	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s", f->info->fabric_attr->prov_name,
-			 f->info->domain_attr->name, call, f->lib.strerror(-rc));
+	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s%s", f->info->fabric_attr->prov_name,
+			 f->info->domain_attr->name, call, f->lib.strerror(-rc), lack_descriptors().text);
 }
 
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)
