@@ -439,8 +439,8 @@ static bool state_end_waits(struct gdri_state *st)
 	if (!w)
 		return false;
 	/* relaxed: behind the acquire of its state */
-	gdri_error("gdr_finalize: a thread of this PE is still in a wait (%s): it ends with -GDR_EABORTED, and heap "
-		   "and queues are left to it; end such threads before",
+	gdri_error("gdr_finalize: a thread of this PE is still in a wait (%s), or was cancelled in one: it ends with "
+		   "-GDR_EABORTED, and heap and queues are left to it; end such threads before",
 		   gdri_op_name(__atomic_load_n(&w->op, __ATOMIC_RELAXED)));
 	gdri_devstate_abort(st);
 	while (wait_left(st) && gdri_now_ns() < deadline)
