@@ -203,6 +203,13 @@ static bool find_ours(const char *name, char *out)
 	return false;
 }
 
+static bool launcher_knows_itself(void)
+{
+	char first;
+
+	return readlink("/proc/self/exe", &first, 1) == 1;
+}
+
 /* The sysfs tree for so many devices; leaves its name. */
 static bool find_tree(char name[32])
 {
@@ -385,6 +392,9 @@ int main(int argc, char **argv)
 		launcher_fail("no command", "softhca --help shows how to call");
 		return 2;
 	}
+	if (!find_ours("libsofthca.so", library) && !launcher_knows_itself())
+		return launcher_fail("libsofthca.so", "looked for beside this program, and /proc/self/exe, which names "
+				     "its folder, cannot be read: mount /proc");
 	if (!find_ours("libsofthca.so", library))
 		return launcher_fail("libsofthca.so", "neither beside this program nor in its library directory");
 	if (strpbrk(library, " :")) /* ld.so has no way to quote them */
