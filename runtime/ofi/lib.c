@@ -141,7 +141,7 @@ static struct fi_info *choose_hints(struct gdri_ofi_lib *lib, bool delivers)
 	h->ep_attr->type = FI_EP_RDM;
 	h->tx_attr->op_flags = delivers ? FI_DELIVERY_COMPLETE : 0;
 	h->domain_attr->mr_mode =
-		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RAW;
 	h->domain_attr->threading = FI_THREAD_SAFE; /* threads of the program register memory */
 	h->domain_attr->av_type = FI_AV_TABLE;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -354,6 +354,7 @@ static int fabric_begin(struct gdri_ofi_fabric *f, bool hmem, const char **call)
 	f->mr_virt = mode & FI_MR_VIRT_ADDR;
 	f->mr_keys = mode & FI_MR_PROV_KEY;
 	f->mr_bound = mode & FI_MR_ENDPOINT;
+	f->mr_raw = mode & FI_MR_RAW;
 	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
 	rc = fabric_start(f, hmem, call);
 	if (!rc)

@@ -35,7 +35,7 @@ struct gdri_ofi_fabric {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	bool mr_local, mr_virt, mr_keys, mr_bound; /* of info->domain_attr->mr_mode */
+	bool mr_local, mr_virt, mr_keys, mr_bound, mr_raw; /* of info->domain_attr->mr_mode */
 	bool delivers;				   /* has FI_DELIVERY_COMPLETE */
 	size_t message;				   /* most bytes that one has */
 	bool reaches_gpus; /* memory of GPUs can be registered, and moves without a call of CUDA's */
@@ -62,5 +62,12 @@ void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);
  * of its own. close: also of NULL. */
 int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, uint64_t access, struct fid_mr **mr);
 void gdri_ofi_mr_close(struct gdri_ofi_fabric *f, struct fid_mr **mr);
+
+#define GDRI_OFI_RAW 64 /* most bytes of a key that who uses it maps (FI_MR_RAW): ucx's */
+/* By what other PEs know it: *key, or raw, whose length *key is. 0 or a negative number of libfabric's. */
+int gdri_ofi_mr_tell(const struct gdri_ofi_fabric *f, struct fid_mr *mr, uint64_t *key, uint8_t raw[GDRI_OFI_RAW]);
+/* Of FI_MR_RAW: another PE's, for use here; *key is the length of raw before. */
+int gdri_ofi_key_map(const struct gdri_ofi_fabric *f, uint64_t addr, uint8_t raw[GDRI_OFI_RAW], uint64_t *key);
+void gdri_ofi_key_unmap(const struct gdri_ofi_fabric *f, uint64_t key);
 
 #endif

@@ -99,8 +99,11 @@ static int memory_register(struct gdri_ofi_memory *m, struct gdri_ofi_region *r,
 	if (!r->mr)
 		return 0;
 	r->part.addr = m->fabric->mr_virt ? (uintptr_t)r->own : 0;
-	r->part.key = fi_mr_key(r->mr);
-	return 0;
+	rc = gdri_ofi_mr_tell(m->fabric, r->mr, &r->part.key, r->part.raw);
+	if (!rc)
+		return 0;
+	gdri_ofi_mr_close(m->fabric, &r->mr);
+	return memory_refused(m->fabric, r->own, len, rc);
 }
 
 int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint64_t offset)
@@ -110,8 +113,8 @@ int gdri_ofi_memory_add(struct gdri_ofi_memory *m, void *addr, size_t len, uint6
 
 	for (i = 0; i < m->n && m->regions[i].own; i++)
 		;
-	if (i == GDRI_OFI_PARTS)
-		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", GDRI_OFI_PARTS);
+	if (i == gdri_ofi_most_parts(m->fabric))
+		return gdri_fail(-GDR_ENOMEM, "ofi: more than %d parts of a heap", i);
 	ret = memory_register(m, &r, len, offset);
 	if (ret)
 		return ret;

@@ -25,7 +25,18 @@ struct gdri_ofi_part {
 	uint64_t offset, len; /* in the heap */
 	uint64_t addr, key;   /* for RMA */
 	uint64_t no_rma;      /* it is memory of a GPU that the provider does not reach: by requests alone */
+	uint8_t raw[GDRI_OFI_RAW]; /* of FI_MR_RAW: the key is its length until the PE that uses it maps it */
 };
+
+/* A part in a list, and most of a heap: a list has to fit into a message. */
+static inline uint32_t gdri_ofi_part_bytes(const struct gdri_ofi_fabric *f)
+{
+	return (uint32_t)(f->mr_raw ? sizeof(struct gdri_ofi_part) : offsetof(struct gdri_ofi_part, raw));
+}
+static inline int gdri_ofi_most_parts(const struct gdri_ofi_fabric *f)
+{
+	return f->mr_raw ? GDRI_OFI_PARTS / 2 : GDRI_OFI_PARTS;
+}
 
 struct gdri_ofi_region {
 	struct gdri_ofi_part part;

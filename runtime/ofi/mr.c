@@ -40,6 +40,30 @@ static int mr_reg(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, ui
 	return fi_mr_regattr(f->domain, &attr, 0, mr);
 }
 
+int gdri_ofi_mr_tell(const struct gdri_ofi_fabric *f, struct fid_mr *mr, uint64_t *key, uint8_t raw[GDRI_OFI_RAW])
+{
+	size_t len = GDRI_OFI_RAW;
+	uint64_t base;
+	int rc;
+
+	*key = fi_mr_key(mr);
+	if (!f->mr_raw)
+		return 0;
+	rc = fi_mr_raw_attr(mr, &base, raw, &len, 0);
+	*key = len;
+	return rc;
+}
+
+int gdri_ofi_key_map(const struct gdri_ofi_fabric *f, uint64_t addr, uint8_t raw[GDRI_OFI_RAW], uint64_t *key)
+{
+	return *key > GDRI_OFI_RAW ? -FI_EINVAL : fi_mr_map_raw(f->domain, addr, raw, (size_t)*key, key, 0);
+}
+
+void gdri_ofi_key_unmap(const struct gdri_ofi_fabric *f, uint64_t key)
+{
+	fi_mr_unmap_key(f->domain, key);
+}
+
 int gdri_ofi_mr_open(struct gdri_ofi_fabric *f, void *addr, size_t len, int gpu, uint64_t access, struct fid_mr **mr)
 {
 	uint64_t key = 0;

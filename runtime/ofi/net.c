@@ -316,8 +316,7 @@ static int connect_peer(struct gdri_ofi_proxy *t, const struct ofi_address *a, i
 	p->token = a->token + (uint64_t)t->index;
 	p->message = a->message < t->net->message ? a->message : t->net->message;
 	p->list = a->list;
-	p->parts[0] = a->heap[t->index];
-	p->n_parts = 1;
+	gdri_ofi_parts_take(&t->fabric, p, &a->heap[t->index], 1);
 	return 0;
 }
 
@@ -351,6 +350,12 @@ static int connect_proxy(struct gdri_ofi_proxy *t, const struct ofi_address *all
 
 static void proxy_close(struct gdri_ofi_proxy *t)
 {
+	int i;
+
+	for (i = 0; t->peers && i < t->net->n_pes; i++) {
+		t->peers[i].n_moves = 0; /* the provider ends them with the endpoint */
+		gdri_ofi_parts_take(&t->fabric, &t->peers[i], t->peers[i].parts, 0);
+	}
 	gdri_ofi_memory_close(&t->memory); /* before the endpoint that it may be bound to */
 	if (t->fabric.mr_bound)
 		gdri_ofi_mr_close(&t->fabric, &t->space_mr);

@@ -26,7 +26,7 @@
 #define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
 #define OFI_XFERS    256u	/* RMA under way, of all queues */
 #define OFI_TO_ONE   64u	/* and to one PE: if it died unnoticed, they may stay under way */
-#define GDRI_OFI_NAME 256u /* most bytes of an address, and of those of all proxies of a PE */
+#define GDRI_OFI_NAME 1024u /* most bytes of an address, and of those of all proxies of a PE */
 #define OFI_PROXIES  8	   /* most of a PE: options.def, PROXY_THREADS */
 #define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
 
@@ -141,6 +141,8 @@ struct gdri_ofi_peer {
 	bool asks;	      /* the answer is to come */
 	uint32_t n_parts;
 	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
+	uint32_t n_gone;
+	uint64_t gone[GDRI_OFI_PARTS]; /* mapped keys of parts that left while RMA was under way */
 
 	bool lost;
 	uint32_t under_way;	   /* commands and pieces of RMA */
@@ -262,6 +264,15 @@ void gdri_ofi_carry(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_message *r
 void gdri_ofi_reply(struct gdri_ofi_proxy *t, int pe);
 /* It will not be sent. */
 void gdri_ofi_owe_nothing(struct gdri_ofi_proxy *t, int pe);
+
+/* parts.c: what other PEs' heaps consist of */
+/* Writes a list, of gdri_ofi_part_bytes each. */
+void gdri_ofi_parts_tell(const struct gdri_ofi_fabric *f, const struct gdri_ofi_part *parts, uint32_t n, uint8_t *list);
+/* These are the peer's parts now. */
+void gdri_ofi_parts_take(const struct gdri_ofi_fabric *f, struct gdri_ofi_peer *p, const struct gdri_ofi_part *parts,
+			 uint32_t n);
+void gdri_ofi_parts_take_list(const struct gdri_ofi_fabric *f, struct gdri_ofi_peer *p, const uint8_t *list,
+			      uint32_t n);
 
 /* request.c: the source's side */
 /* The request to the PE that has room for the command and its answer; NULL: not now. */

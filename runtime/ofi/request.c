@@ -14,7 +14,7 @@ static uint32_t command_data(const struct gdri_ofi_command *c)
 	return c->verb == OFI_PUT ? gdri_ofi_padded(c->offset, c->len) : 0;
 }
 
-static uint32_t command_answer(const struct gdri_ofi_command *c)
+static uint32_t command_answer(const struct gdri_ofi_fabric *f, const struct gdri_ofi_command *c)
 {
 	uint32_t n = sizeof(struct gdri_ofi_answer);
 
@@ -22,15 +22,14 @@ static uint32_t command_answer(const struct gdri_ofi_command *c)
 		return n + 8;
 	if (c->verb == OFI_GET)
 		return n + gdri_ofi_padded(c->offset, c->len);
-	return c->verb == OFI_LIST ? n + (uint32_t)sizeof(struct gdri_ofi_part) * GDRI_OFI_PARTS
-				   : n;
+	return c->verb == OFI_LIST ? n + gdri_ofi_part_bytes(f) * (uint32_t)gdri_ofi_most_parts(f) : n;
 }
 
 struct gdri_ofi_request *gdri_ofi_room(struct gdri_ofi_proxy *t, int pe,
 				       const struct gdri_ofi_command *c)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
-	uint32_t len = (uint32_t)sizeof(*c) + command_data(c), answer = command_answer(c);
+	uint32_t len = (uint32_t)sizeof(*c) + command_data(c), answer = command_answer(&t->fabric, c);
 	struct gdri_ofi_request *r;
 
 	for (;;) {
@@ -60,7 +59,7 @@ void *gdri_ofi_command(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_request
 	if (padded) /* no byte goes out that nobody wrote */
 		memset(data, 0, 8), memset(data + padded - 8, 0, 8);
 	r->asked[r->n++] = (struct gdri_ofi_asked){.op = op, .offset = c->offset, .len = c->len, .verb = c->verb};
-	r->answer += command_answer(c);
+	r->answer += command_answer(&t->fabric, c);
 	if (!p->under_way++)
 		p->progress = gdri_now_ns();
 	return data + (c->verb == OFI_PUT ? c->offset & 7 : 0);
@@ -168,10 +167,13 @@ void gdri_ofi_ask(struct gdri_ofi_proxy *t, int pe, uint32_t list)
 {
 	struct gdri_ofi_command c = {.verb = OFI_LIST, .slot = (uint32_t)t->index};
 	struct gdri_ofi_peer *p = &t->peers[pe];
+	struct gdri_ofi_part own[GDRI_OFI_PARTS];
 	struct gdri_ofi_request *r;
+	uint32_t n;
 
 	if (pe == t->net->pe) {
-		p->list = gdri_ofi_memory_list(&t->memory, p->parts, &p->n_parts);
+		p->list = gdri_ofi_memory_list(&t->memory, own, &n);
+		gdri_ofi_parts_take(&t->fabric, p, own, n);
 		p->asked = list;
 		return;
 	}
@@ -185,16 +187,15 @@ void gdri_ofi_ask(struct gdri_ofi_proxy *t, int pe, uint32_t list)
 
 /* ---- replies ---- */
 
-static void reply_list(struct gdri_ofi_peer *p, const struct gdri_ofi_answer *a,
+static void reply_list(const struct gdri_ofi_fabric *f, struct gdri_ofi_peer *p, const struct gdri_ofi_answer *a,
 		       const uint8_t *data)
 {
-	uint32_t n = a->len / (uint32_t)sizeof(p->parts[0]);
+	uint32_t n = a->len / gdri_ofi_part_bytes(f);
 
 	p->asks = false;
 	if (n > GDRI_OFI_PARTS)
 		return;
-	p->n_parts = n;
-	memcpy(p->parts, data, n * sizeof(p->parts[0]));
+	gdri_ofi_parts_take_list(f, p, data, n);
 	p->list = a->syndrome;
 }
 
@@ -228,7 +229,7 @@ static uint32_t reply_one(struct gdri_ofi_proxy *t, struct gdri_ofi_peer *p, str
 	if (left < sizeof(*a) + padded || (k->op && k->op->lands && a->len != k->len))
 		return 0;
 	if (!k->op)
-		reply_list(p, a, at + sizeof(*a));
+		reply_list(&t->fabric, p, a, at + sizeof(*a));
 	k->syndrome = a->syndrome & 0xff;
 	if (k->op && k->op->lands && !k->syndrome && !reply_lands(t, k, at + sizeof(*a)))
 		k->syndrome = GDRI_NET_LOCAL;

@@ -95,11 +95,11 @@ static bool serve_list(struct gdri_ofi_proxy *t, struct gdri_ofi_message *reply)
 {
 	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
 	uint32_t n, list = gdri_ofi_memory_list(&t->memory, parts, &n);
-	uint32_t len = n * (uint32_t)sizeof(parts[0]);
+	uint32_t len = n * gdri_ofi_part_bytes(&t->fabric);
 
 	if (reply->used + sizeof(struct gdri_ofi_answer) + len > t->net->message)
 		return false;
-	memcpy(serve_answer(reply, list, len, len), parts, len);
+	gdri_ofi_parts_tell(&t->fabric, parts, n, serve_answer(reply, list, len, len));
 	return true;
 }
 

@@ -74,12 +74,15 @@ static int domain_close(struct fid *fid)
 
 	if (d->open)
 		gdr_fake_fault("fi_close of a domain with objects in it");
+	if (d->mapped)
+		gdr_fake_fault("fi_close of a domain with keys that are mapped");
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 	return 0;
 }
 
-static struct fi_ops domain_fi_ops = {.size = sizeof(domain_fi_ops), .close = domain_close};
+static struct fi_ops domain_fi_ops = {
+	.size = sizeof(domain_fi_ops), .close = domain_close, .control = gdr_fake_domain_control};
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(domain_ops),
 	.av_open = av_open,

@@ -18,6 +18,7 @@
 #include <rdma/fi_rma.h>
 
 #define FAKE_SEND_MOST 65536u
+#define FAKE_RAW 48u /* bytes of a key of FI_MR_RAW */
 
 struct fake_mode {
 	const char *domain;
@@ -66,6 +67,7 @@ struct fake_domain {
 	unsigned int open;    /* objects in it */
 	struct fake_mr *mrs;
 	struct fake_ep *eps;
+	struct fake_mapped *mapped;
 	uint64_t next_key;
 };
 
@@ -78,6 +80,12 @@ struct fake_mr {
 	uint64_t access, key;
 	struct fake_ep *ep; /* bound to */
 	bool enabled;
+};
+
+/* Another PE's key of FI_MR_RAW; its address is the key here. */
+struct fake_mapped {
+	struct fake_mapped *next;
+	uint64_t key;
 };
 
 struct fake_av {
@@ -163,6 +171,10 @@ int gdr_fake_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *
 
 /* memory.c */
 extern struct fi_ops_mr gdr_fake_mr_ops;
+/* FI_MAP_RAW_MR, FI_UNMAP_KEY. */
+int gdr_fake_domain_control(struct fid *fid, int command, void *arg);
+/* What the program's key is at the target. */
+uint64_t gdr_fake_key(struct fake_domain *d, uint64_t key);
 /* What the key names at the endpoint, if all of it lies there and may be reached so; NULL: it is refused. */
 uint8_t *gdr_fake_reach(struct fake_ep *ep, uint64_t key, uint64_t addr, uint64_t len,
 			uint64_t access);

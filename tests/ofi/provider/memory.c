@@ -43,11 +43,96 @@ static int memory_bind(struct fid *fid, struct fid *to, uint64_t flags)
 	return 0;
 }
 
+/* Of FI_MR_RAW: the key and what it lies among, which none of the numbers of fi_mr_key has. */
+struct memory_raw {
+	uint64_t key, addr, sum;
+	uint8_t rest[FAKE_RAW - 24];
+};
+
+static uint64_t memory_sum(const struct memory_raw *r)
+{
+	return (r->key ^ r->addr) * 0x9e3779b97f4a7c15ull;
+}
+
+static int memory_tell_raw(struct fake_mr *mr, struct fi_mr_raw_attr *a)
+{
+	struct memory_raw raw = {.key = mr->key, .addr = (uintptr_t)mr->addr};
+
+	if (!(mr->domain->mode->mr & FI_MR_RAW) || *a->key_size < sizeof(raw))
+		return -FI_ETOOSMALL;
+	raw.sum = memory_sum(&raw);
+	memset(raw.rest, 0xfa, sizeof(raw.rest));
+	memcpy(a->raw_key, &raw, sizeof(raw));
+	*a->key_size = sizeof(raw);
+	*a->base_addr = raw.addr;
+	return 0;
+}
+
+static int memory_map_raw(struct fake_domain *d, const struct fi_mr_map_raw *a)
+{
+	struct fake_mapped *m = calloc(1, sizeof(*m));
+	struct memory_raw raw;
+
+	if (!m)
+		return -FI_ENOMEM;
+	memcpy(&raw, a->raw_key, sizeof(raw));
+	if (a->key_size != sizeof(raw) || raw.sum != memory_sum(&raw) || raw.addr != a->base_addr)
+		gdr_fake_fault("what is mapped is no key");
+	m->key = raw.key;
+	m->next = d->mapped;
+	d->mapped = m;
+	*a->key = (uintptr_t)m;
+	return 0;
+}
+
+static void memory_unmap(struct fake_domain *d, uint64_t key)
+{
+	struct fake_mapped **at = &d->mapped, *m;
+
+	while (*at && (uintptr_t)*at != key)
+		at = &(*at)->next;
+	m = *at;
+	if (!m)
+		gdr_fake_fault("a key is unmapped that is not mapped");
+	*at = m->next;
+	free(m);
+}
+
+int gdr_fake_domain_control(struct fid *fid, int command, void *arg)
+{
+	struct fake_domain *d = FAKE_OF(domain, fid);
+	int rc = 0;
+
+	if (!(d->mode->mr & FI_MR_RAW) || (command != FI_MAP_RAW_MR && command != FI_UNMAP_KEY))
+		return -FI_ENOSYS;
+	pthread_mutex_lock(&d->lock);
+	if (command == FI_MAP_RAW_MR)
+		rc = memory_map_raw(d, arg);
+	else
+		memory_unmap(d, *(uint64_t *)arg);
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+uint64_t gdr_fake_key(struct fake_domain *d, uint64_t key)
+{
+	struct fake_mapped *m = d->mapped;
+
+	if (!(d->mode->mr & FI_MR_RAW))
+		return key;
+	while (m && (uintptr_t)m != key)
+		m = m->next;
+	if (!m)
+		gdr_fake_fault("RMA by a key that is not mapped");
+	return m->key;
+}
+
 static int memory_control(struct fid *fid, int command, void *arg)
 {
 	struct fake_mr *mr = FAKE_OF(mr, fid);
 
-	(void)arg;
+	if (command == FI_GET_RAW_MR)
+		return memory_tell_raw(mr, arg);
 	if (command != FI_ENABLE || !mr->ep || !mr->ep->enabled)
 		return -FI_EINVAL;
 	pthread_mutex_lock(&mr->domain->lock);
@@ -112,7 +197,7 @@ static int memory_add(struct fake_domain *d, void *addr, uint8_t *at, size_t len
 		mr->enabled = !(d->mode->mr & FI_MR_ENDPOINT);
 		mr->fid = (struct fid_mr){{FI_CLASS_MR, context, &memory_ops},
 					  d->mode->mr & FI_MR_LOCAL || at != addr ? mr : NULL,
-					  mr->enabled ? mr->key : FI_KEY_NOTAVAIL};
+					  mr->enabled && !(d->mode->mr & FI_MR_RAW) ? mr->key : FI_KEY_NOTAVAIL};
 		mr->next = d->mrs;
 		d->mrs = mr;
 		d->open++;

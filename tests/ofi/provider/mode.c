@@ -76,6 +76,16 @@ static const struct fake_mode modes[] = {
 	 .order = ORDERED,
 	 .gpus = true,
 	 .calls_cuda = true},
+	{.domain = "ucx",
+	 .mr = FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+	 .key_size = 8,
+	 .inject = 1024,
+	 .send = FAKE_SEND_MOST,
+	 .most = SIZE_MAX,
+	 .tx = 384,
+	 .rx = 384,
+	 .order = FI_ORDER_SAS,
+	 .hold = 2},
 	/* Gives the least and asks for the most of all these. */
 	{.domain = "least",
 	 .mode = FI_CONTEXT | FI_CONTEXT2,
@@ -175,7 +185,7 @@ static struct fi_info *mode_info(const struct fake_mode *m, const struct fi_info
 	i->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	i->domain_attr->av_type = FI_AV_TABLE;
 	i->domain_attr->mr_mode = m->mr | (mode_wants_gpus(h) ? FI_MR_HMEM : 0);
-	i->domain_attr->mr_key_size = m->key_size;
+	i->domain_attr->mr_key_size = m->mr & FI_MR_RAW ? FAKE_RAW : m->key_size;
 	i->domain_attr->mr_iov_limit = 1;
 	i->domain_attr->cq_cnt = i->domain_attr->ep_cnt = i->domain_attr->mr_cnt = 65535;
 	i->fabric_attr->name = strdup("gdrfake");

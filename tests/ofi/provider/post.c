@@ -206,7 +206,7 @@ static ssize_t post_rma(struct fake_ep *ep, const struct fi_msg_rma *msg, uint64
 	struct fake_packet p = {.kind = writes ? FAKE_WRITE : FAKE_READ,
 				.from = ep->name,
 				.far = msg->rma_iov->addr,
-				.key = msg->rma_iov->key,
+				.key = gdr_fake_key(ep->domain, msg->rma_iov->key),
 				.len = near->iov_len};
 	struct fake_op *op;
 	uint8_t *at;
