@@ -22,6 +22,8 @@ int real_ioctl(int fd, unsigned long request, void *arg);
 int real_fstat(int fd, struct stat *st);
 int real_stat(const char *path, struct stat *st);
 int real_lstat(const char *path, struct stat *st);
+void *real_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+int real_madvise(void *addr, size_t len, int advice);
 int real_access(const char *path, int mode);
 long real_sysconf(int name);
 int real_socket(int domain, int type, int protocol);

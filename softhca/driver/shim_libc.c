@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
@@ -295,23 +294,17 @@ int getpagesize(void)
 	return (int)(large_pages() ? (long)hca_page() : real_sysconf(_SC_PAGESIZE));
 }
 
-/* By system call: what allocates memory asks before anything can be looked up. */
-static void *map_as_it_is(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
-}
-
 /* A host of large pages maps at multiples of them: doorbell registers, and what a program registers. */
 static void *map_at_page(size_t len, int prot, int flags, int fd, off_t offset)
 {
 	size_t page = (size_t)hca_page(), room = len + page;
-	uint8_t *base = map_as_it_is(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+	uint8_t *base = real_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
 	void *p;
 
 	if (base == MAP_FAILED)
 		return base;
 	at = base + (page - (uintptr_t)base % page) % page;
-	p = map_as_it_is(at, len, prot, flags | MAP_FIXED, fd, offset);
+	p = real_mmap(at, len, prot, flags | MAP_FIXED, fd, offset);
 	if (p == MAP_FAILED)
 		at = base, len = 0;
 	if (at > base)
@@ -324,7 +317,7 @@ static void *map_at_page(size_t len, int prot, int flags, int fd, off_t offset)
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	if (addr || flags & MAP_FIXED || !large_pages())
-		return map_as_it_is(addr, len, prot, flags, fd, offset);
+		return real_mmap(addr, len, prot, flags, fd, offset);
 	return map_at_page(len, prot, flags, fd, offset);
 }
 

@@ -53,7 +53,9 @@ static void *shim_find_real(_Atomic(void *) *cache, const char *name)
 	X(int, ioctl, (int, unsigned long, ...), )                                                 \
 	X(int, fstat, (int, struct stat *), )                                                      \
 	X(int, stat, (const char *, struct stat *), )                                              \
-	X(int, lstat, (const char *, struct stat *), )
+	X(int, lstat, (const char *, struct stat *), )                                             \
+	X(void *, mmap, (void *, size_t, int, int, int, off_t), )                                  \
+	X(int, madvise, (void *, size_t, int), )
 PLAIN(REAL)
 OTHERS(REAL)
 PLAIN(CALL)
@@ -98,4 +100,21 @@ int real_lstat(const char *path, struct stat *st)
 {
 	return lstat_ptr() ? lstat_ptr()(path, st)
 			   : (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+/* What allocates memory asks before anything can be looked up: then by system call. Later by what stands behind, which
+ * another library may have hooked to learn of memory that comes and goes (UCX's registration cache). Relaxed: as in
+ * shim_find_real(). */
+void *real_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (atomic_load_explicit(&mmap_cache, memory_order_relaxed))
+		return mmap_ptr()(addr, len, prot, flags, fd, offset);
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset); // NOLINT(performance-no-int-to-ptr)
+}
+
+int real_madvise(void *addr, size_t len, int advice)
+{
+	if (atomic_load_explicit(&madvise_cache, memory_order_relaxed))
+		return madvise_ptr()(addr, len, advice);
+	return (int)syscall(SYS_madvise, addr, len, advice);
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "softhca/driver/control.h"
@@ -432,7 +431,7 @@ bool cuda_dmabuf_by_pcie(int fd)
  * for some mappings of GPU drivers, which children do not get anyway. */
 int madvise(void *p, size_t n, int advice)
 {
-	int rc = (int)syscall(SYS_madvise, p, n, advice);
+	int rc = real_madvise(p, n, advice);
 	Dl_info caller;
 
 	if (!rc || (advice != MADV_DONTFORK && advice != MADV_DOFORK) || !shim_device_opened())
