@@ -90,7 +90,7 @@ def commands(found):
         except (OSError, subprocess.TimeoutExpired):
             continue
         if done.returncode == 0 and done.stdout:
-            found[name] = done.stdout[:20000]
+            found[name] = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)[:20000]  # nvidia-smi underlines
 
 
 def collect():
