@@ -130,6 +130,23 @@ void pair_post(struct pair *p, enum ibv_wr_opcode op, uint32_t len, unsigned fla
 	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
 }
 
+void pair_post_at(struct pair *p, enum ibv_wr_opcode op, void *local, uint32_t lkey, void *remote, uint32_t rkey,
+		  uint32_t len)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = len, .lkey = lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED }, *bad;
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)remote;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)remote;
+		wr.wr.rdma.rkey = rkey;
+	}
+	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
+}
+
 void pair_ok(struct pair *p)
 {
 	struct ibv_wc wc = wait_wc(p->cq[0]);

@@ -35,6 +35,9 @@ struct ibv_wc wait_wc(struct ibv_cq *cq);
 /* By QP 0, from the front half of the buffer to the back half, unless said otherwise. */
 void pair_post(struct pair *p, enum ibv_wr_opcode op, uint32_t len, unsigned flags, uint32_t rkey,
 	       uint64_t add, uint64_t swap);
+/* By QP 0, between these addresses; of atomics one is added. */
+void pair_post_at(struct pair *p, enum ibv_wr_opcode op, void *local, uint32_t lkey, void *remote, uint32_t rkey,
+		  uint32_t len);
 /* It completes with success. */
 void pair_ok(struct pair *p);
 void pair_scramble(struct pair *p);

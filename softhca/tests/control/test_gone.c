@@ -38,23 +38,6 @@ static struct gone make_gone(struct pair *p, bool by_file)
 	return g;
 }
 
-static void post(struct pair *p, enum ibv_wr_opcode op, void *local, uint32_t lkey, void *remote, uint32_t rkey,
-		 uint32_t len)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)local, .length = len, .lkey = lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED }, *bad;
-
-	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = (uintptr_t)remote;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = (uintptr_t)remote;
-		wr.wr.rdma.rkey = rkey;
-	}
-	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
-}
-
 static void post_recv(struct pair *p, void *at, uint32_t lkey)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = 4096, .lkey = lkey };
@@ -78,7 +61,7 @@ static void one(enum ibv_wr_opcode op, bool local, uint32_t len, bool by_file)
 		post_recv(p, local ? p->buf : g.at, local ? p->mr->lkey : g.mr->lkey);
 		expected = local ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_OP_ERR;
 	}
-	post(p, op, local ? g.at : p->buf, local ? g.mr->lkey : p->mr->lkey, local ? p->buf + BUF / 2 : g.at,
+	pair_post_at(p, op, local ? g.at : p->buf, local ? g.mr->lkey : p->mr->lkey, local ? p->buf + BUF / 2 : g.at,
 	     local ? p->mr->rkey : g.mr->rkey, len);
 	assert_int_equal(wait_wc(p->cq[0]).status, expected);
 	if (op == IBV_WR_SEND && !local)
@@ -188,7 +171,7 @@ static void hole(bool local)
 	assert_non_null(g.mr);
 	assert_non_null(mr);
 	assert_int_equal(munmap(g.at + 100 * 4096, 4096), 0);
-	post(p, IBV_WR_RDMA_WRITE, local ? g.at : whole, local ? g.mr->lkey : mr->lkey, local ? whole : g.at,
+	pair_post_at(p, IBV_WR_RDMA_WRITE, local ? g.at : whole, local ? g.mr->lkey : mr->lkey, local ? whole : g.at,
 	     local ? mr->rkey : g.mr->rkey, SIZE);
 	assert_int_equal(wait_wc(p->cq[0]).status, local ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(g.mr), 0);

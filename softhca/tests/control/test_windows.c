@@ -85,19 +85,7 @@ static enum ibv_wc_status local_invalidate(struct win *w, int side)
 /* QP 0 works on the memory behind this address by the window's key. */
 static enum ibv_wc_status use(struct win *w, enum ibv_wr_opcode op, uint64_t remote, uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)w->p->buf, .length = len, .lkey = w->p->mr->lkey};
-	struct ibv_send_wr *bad, wr = {.opcode = op, .send_flags = IBV_SEND_SIGNALED,
-				       .sg_list = &sge, .num_sge = 1};
-
-	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = remote;
-		wr.wr.atomic.rkey = w->mw->rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = remote;
-		wr.wr.rdma.rkey = w->mw->rkey;
-	}
-	assert_int_equal(ibv_post_send(w->p->qp[0], &wr, &bad), 0);
+	pair_post_at(w->p, op, w->p->buf, w->p->mr->lkey, (void *)(uintptr_t)remote, w->mw->rkey, len);
 	return wait_wc(w->p->cq[0]).status;
 }
 

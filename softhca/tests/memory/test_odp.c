@@ -29,30 +29,14 @@ static void put_memory(uint8_t *at, int prot)
 /* By QP 0, between its own buffer and that address. */
 static enum ibv_wc_status post(struct pair *p, enum ibv_wr_opcode op, uint8_t *remote, uint32_t rkey, uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)p->buf, .length = len, .lkey = p->mr->lkey};
-	struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED};
-
-	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = (uintptr_t)remote;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = (uintptr_t)remote;
-		wr.wr.rdma.rkey = rkey;
-	}
-	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
+	pair_post_at(p, op, p->buf, p->mr->lkey, remote, rkey, len);
 	return wait_wc(p->cq[0]).status;
 }
 
 /* From that address to the buffer's other half. */
 static enum ibv_wc_status post_from(struct pair *p, enum ibv_wr_opcode op, uint8_t *local, uint32_t lkey, uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)local, .length = len, .lkey = lkey};
-	struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED};
-
-	wr.wr.rdma.remote_addr = (uintptr_t)p->buf + BUF / 2;
-	wr.wr.rdma.rkey = p->mr->rkey;
-	assert_int_equal(ibv_post_send(p->qp[0], &wr, &bad), 0);
+	pair_post_at(p, op, local, lkey, p->buf + BUF / 2, p->mr->rkey, len);
 	return wait_wc(p->cq[0]).status;
 }
 
