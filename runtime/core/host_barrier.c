@@ -35,13 +35,13 @@ static int host_barrier_left(const struct gdri_state *st)
 	return pe < st->n_pes ? pe : -1;
 }
 
-/* It left because this PE is in gdr_finalize. */
-static bool left_for_this_one(const struct gdri_state *st)
+/* The PE in gdr_finalize because of which it left; -1: it says none. */
+static int left_for_one_in_finalize(const struct gdri_state *st)
 {
 	/* relaxed: behind the acquire of host_barrier_left */
 	uint64_t left = __atomic_load_n(&gdri_host_dev(st)->ctl->left, __ATOMIC_RELAXED);
 
-	return left & GDRI_FAULT_LEFT && gdri_fault_peer(left) == st->pe;
+	return left & GDRI_FAULT_LEFT && gdri_fault_peer(left) < st->n_pes ? gdri_fault_peer(left) : -1;
 }
 
 bool gdri_host_barrier_left(const struct gdri_state *st)
@@ -55,7 +55,7 @@ static int somebody_left(const struct gdri_state *st, int pe)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	uint64_t word = gdri_ld_relaxed_sys_u64(gdri_broken_word(dev, -1)); /* behind the acquire of `left` */
-	int culprit = gdri_blame_notice(dev, pe);
+	int culprit = gdri_blame_notice(dev, pe), finalizes = left_for_one_in_finalize(st);
 	/* a word that comes behind the look is not what `left` is about */
 	int ret = !word || gdri_fault_status(word) == -GDR_EPEERLOST ? 0 : gdri_broken(dev, -1, GDRI_HOST_CALL);
 
@@ -68,10 +68,16 @@ static int somebody_left(const struct gdri_state *st, int pe)
 		gdri_error("%s: given up because of PE %d: %s", st->call, gdri_fault_peer(word), gdr_strerror(ret));
 	if (ret)
 		return ret;
-	if (left_for_this_one(st))
+	if (finalizes == st->pe)
 		return gdri_fail(-GDR_EMISMATCH, "%s: PE %d gave up a wait for this PE: what others wait for comes "
 				 "before gdr_finalize", st->call, pe);
-	if (culprit < 0)
+	/* the word that this PE tells says it, too: that PE may hear this one before the one that left */
+	if (finalizes >= 0 && gdri_broken_mark(dev, -1, GDRI_HOST_CALL, -GDR_EPEERLOST, finalizes, 1))
+		gdri_tell_each(dev, -1);
+	if (finalizes >= 0)
+		gdri_error("%s: PE %d has left: it gave up because of PE %d, which has called gdr_finalize", st->call,
+			   pe, finalizes);
+	else if (culprit < 0)
 		gdri_error("%s: PE %d has left after an error", st->call, pe);
 	else
 		gdri_error("%s: PE %d has left: it gave up because of PE %d", st->call, pe, culprit);

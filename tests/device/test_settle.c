@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What host threads wait for before queues go or PEs part: all that was posted is complete. */
+/* What host threads wait for before queues go or PEs part: all that was posted is complete. And their barrier, when a
+ * PE leaves meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@ static void settle_start(int ring)
 	memset(&st, 0, sizeof(st));
 	st.n_pes = opt.n_pes;
 	st.dev = f->dev;
+	st.call = "gdr_finalize";
 }
 
 /* Posted last: an entry of one block, or of two, whose completion counts one. No time: one look at each queue. */
@@ -67,10 +69,43 @@ static void settles(void **state)
 	}
 }
 
+/* PE 1 has left because of PE 2, which is in gdr_finalize. PE 2 may hear of that by this PE first: the word that it
+ * finds there names it, and says where it is. */
+static void left_for_another(void **state)
+{
+	uint64_t word;
+
+	(void)state;
+	for (int ring = 0; ring < 2; ring++) {
+		settle_start(ring);
+		f->dev->ctl->left = gdri_fault_word_of(1, 2, 0, 0) | GDRI_FAULT_LEFT;
+		assert_int_equal(gdri_host_barrier(&st, 0), -GDR_EPEERLOST);
+		fake_settle(f);
+		word = ((struct gdri_ctl *)f->heap[2])->broken;
+		assert_int_equal(gdri_fault_pe(word), 0);
+		assert_int_equal(gdri_fault_peer(word), 2);
+		assert_true(gdri_fault_left(word));
+		assert_int_equal(f->dev->lost, 0);
+		fake_stop(f);
+	}
+}
+
+/* It is this one. */
+static void left_for_this_one(void **state)
+{
+	(void)state;
+	settle_start(0);
+	f->dev->ctl->left = gdri_fault_word_of(1, 0, 0, 0) | GDRI_FAULT_LEFT;
+	assert_int_equal(gdri_host_barrier(&st, 0), -GDR_EMISMATCH);
+	fake_stop(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settles),
+		cmocka_unit_test(left_for_another),
+		cmocka_unit_test(left_for_this_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
