@@ -195,9 +195,10 @@ unsigned wire_shm_room(uint32_t slot, uint32_t mtu, unsigned want)
 		l->full_since = 0;
 		return n < want ? (unsigned)n : want;
 	}
+	/* Not dp_now(): this thread may have waited for a core since, and that time is none of the receiver's. */
 	if (!l->full_since)
-		l->full_since = dp_now();
-	return dp_now() - l->full_since > STUCK_NS ? want : 0;
+		l->full_since = dp_clock();
+	return dp_clock() - l->full_since > STUCK_NS ? want : 0;
 }
 
 int wire_shm_unread(uint32_t slot)

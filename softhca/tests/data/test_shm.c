@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "sim.h"
+#include "softhca/transport/rc.h"
 #include "softhca/wire/wire_shm_impl.h"
 
 enum { BUF = 1 << 22, WAIT = 30000, BIG = 1 << 16 };
@@ -232,14 +233,36 @@ static bool stopped_for(struct sim_qp *q, struct sim_qp *r, long ms)
 	return STAT(retransmits) == retransmits && STAT(pkts_dropped) == dropped;
 }
 
+/* The engine's clock is from before it waited for a core: that time is none of the peer's. No ring has room for so long
+ * a packet. */
+static void full_late(const struct sim_qp *q)
+{
+	uint32_t slot = q->qp.rc->dest.slot;
+	uint64_t start;
+	unsigned room;
+
+	hca_lock(); /* rounds are this thread's */
+	engine_round_elsewhere();
+	nap(600);
+	nap(600); /* STUCK_NS, and more */
+	start = sim_now();
+	CHECK(!wire_shm_room(slot, 2 * RING_SIZE, 1));
+	engine_round_elsewhere();
+	room = wire_shm_room(slot, 2 * RING_SIZE, 1);
+	CHECK(!room || sim_now() - start > STUCK_NS);
+	CHECK(wire_shm_room(slot, 4096, 1) == 1);
+	hca_unlock();
+}
+
 static void stopped(void)
 {
 	struct sim_qp *q = join(), *r = join();
 	bool slow = true;
 
-	q->qp.ack_timeout = r->qp.ack_timeout = 18; /* more than a second */
+	q->qp.ack_timeout = r->qp.ack_timeout = 20; /* more than four seconds */
 	post(q, 8);
 	expect(q, 8, 0);
+	full_late(q);
 	/* On a busy machine it is stopped for longer than it was told: that says nothing. */
 	for (unsigned i = 0; i < 10 && slow; i++) {
 		uint64_t start = sim_now();
