@@ -355,6 +355,7 @@ static void proxy_close(struct gdri_ofi_proxy *t)
 	for (i = 0; t->peers && i < t->net->n_pes; i++) {
 		t->peers[i].n_moves = 0; /* the provider ends them with the endpoint */
 		gdri_ofi_parts_take(&t->fabric, &t->peers[i], t->peers[i].parts, 0);
+		free(t->peers[i].gone);
 	}
 	gdri_ofi_memory_close(&t->memory); /* before the endpoint that it may be bound to */
 	if (t->fabric.mr_bound)

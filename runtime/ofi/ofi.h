@@ -141,8 +141,8 @@ struct gdri_ofi_peer {
 	bool asks;	      /* the answer is to come */
 	uint32_t n_parts;
 	struct gdri_ofi_part parts[GDRI_OFI_PARTS];
-	uint32_t n_gone;
-	uint64_t gone[GDRI_OFI_PARTS]; /* mapped keys of parts that left while RMA was under way */
+	uint32_t n_gone, gone_room;
+	uint64_t *gone; /* mapped keys of parts that left while RMA was under way */
 
 	bool lost;
 	uint32_t under_way;	   /* commands and pieces of RMA */
