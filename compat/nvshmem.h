@@ -129,12 +129,14 @@ static inline int gdrc_told(const char *name, int pe, int ret)
  * has its own call, `host`; under CUDA the call of gdr is for both. */
 #if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
 #define GDRC_VOID(name, pe, call, host) (void)GDRC_TOLD(name, pe, call)
-#define GDRC_STATUS(call, host) return call
 #elif defined(__CUDACC__)
 #define GDRC_VOID(name, pe, call, host) (void)gdrc_unseen(call)
-#define GDRC_STATUS(call, host) return call
 #else
 #define GDRC_VOID(name, pe, call, host) (void)(gdri_dev() ? gdrc_unseen(call) : GDRC_TOLD(name, pe, host))
+#endif
+#ifdef __CUDACC__
+#define GDRC_STATUS(call, host) return call
+#else
 #define GDRC_STATUS(call, host) return gdri_dev() ? (call) : (host)
 #endif
 

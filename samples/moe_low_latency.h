@@ -196,7 +196,7 @@ GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
 {
 	const struct message *message = (const struct message *)received_message(m, pair, slot);
 	int e = gdr_my_pe() * m->local + pair / gdr_n_pes(), lane = (int)gdr_lane_id(), k = 0;
-	uint32_t is = gdr_ballot(0xffffffff, lane < m->topk && message->expert[lane % MAX_TOPK] == e);
+	uint32_t is = gdr_ballot(0xffffffff, lane < m->topk && message->expert[lane] == e);
 
 	while (!(is >> k & 1) && k < m->topk - 1)
 		k++;
