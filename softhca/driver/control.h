@@ -125,6 +125,7 @@ struct ctl_qp {
 	uint8_t port;
 	uint8_t asked; /* access flags of ibv_modify_qp, see grant() */
 	uint8_t lag_port; /* of a bond, from 1 */
+	uint32_t ece;	  /* options of enhanced connection establishment that are on */
 	bool loopback;	  /* its path stays on the port (fl) */
 	bool is_global;
 	uint32_t flow_label;
@@ -230,6 +231,10 @@ int umem_number(struct ctl_umem *umem);
 int qp_activate(struct ctl_qp *qp);
 /* qp.state has to be a legal successor of the present one. */
 void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to);
+/* What the device offers a queue pair that is created with these options of enhanced connection establishment. */
+uint32_t qp_ece_offered(uint32_t options);
+/* A transition asks for options, 0: for nothing; on is what the device has of them. False: it must not ask. */
+bool qp_ece_ask(struct ctl_qp *qp, uint32_t options);
 void path_set_gid(struct hca_path *path, const uint8_t gid[16]);
 void gid_to_mac(const uint8_t gid[16], uint8_t mac[6]);
 

@@ -23,7 +23,7 @@
 int um_get_context(struct uverbs_call *call)
 {
 	/* tot_bfregs 0: every UAR page is allocated by its own ioctl.
-	 * clock_info_versions and comp_mask 0: no clock pages to map. */
+	 * clock_info_versions 0: no clock pages to map. */
 	struct mlx5_ib_alloc_ucontext_resp resp = {
 		.qp_tab_size = 1 << 18,
 		.bf_reg_size = 512,
@@ -42,6 +42,7 @@ int um_get_context(struct uverbs_call *call)
 		.log_uar_size = 12,
 		.num_uars_per_page = (uint32_t)(hca_page() >> 12),
 		.num_dyn_bfregs = 1024,
+		.comp_mask = hca_options()->device.ece ? MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE : 0,
 	};
 	uint32_t vectors = HCA_COMP_VECTORS;
 	uint64_t core_support = 1; /* IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS */

@@ -161,6 +161,8 @@ int um_qp_create(struct uverbs_call *call)
 		obj_free(&qp->obj);
 		return rc;
 	}
+	if (type != HCA_QP_DCT)
+		uhw.ece_options = qp_ece_offered(cmd.ece_options);
 	qp->qp.user_index = cmd.uidx;
 	qp->qp.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
 	qp->qp.sig_all = flags & SQ_SIG_ALL;

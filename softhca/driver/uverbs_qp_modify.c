@@ -10,6 +10,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "softhca/driver/uverbs.h"
+#include "softhca/tools/options.h"
 
 enum { /* attr_mask: the IBV_QP_ values */
 	M_STATE = 1 << 0,
@@ -201,7 +202,8 @@ static void uverbs_qp_apply(struct ctl_qp *c, const struct ib_uverbs_modify_qp *
 		uverbs_qp_grant(c);
 }
 
-static int uverbs_qp_modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cmd)
+/* ece: the options that libmlx5 was told to ask for; the kernel driver keeps them from a device that has none. */
+static int uverbs_qp_modify(struct uverbs_call *call, const struct ib_uverbs_modify_qp *cmd, uint32_t ece)
 {
 	struct ctl_qp *qp = obj_get(call->ctx, cmd->qp_handle, OBJ_QP);
 	uint32_t mask = cmd->attr_mask;
@@ -222,16 +224,16 @@ static int uverbs_qp_modify(struct uverbs_call *call, const struct ib_uverbs_mod
 		rc = values_check(cmd, mask, call->ctx->device);
 	if (rc)
 		return rc;
+	if (!qp_ece_ask(qp, hca_options()->device.ece ? ece : 0))
+		return EINVAL;
 	uverbs_qp_apply(qp, cmd, mask);
 	qp_set_state(qp, (enum hca_qp_state)to);
 	return 0;
 }
 
 /* libmlx5 learns it from the transition to RTR. */
-static uint32_t dct_number(struct uverbs_call *call, uint32_t handle)
+static uint32_t dct_number(const struct ctl_qp *qp)
 {
-	const struct ctl_qp *qp = obj_get(call->ctx, handle, OBJ_QP);
-
 	return qp->qp.type == HCA_QP_DCT && qp->qp.state == HCA_QPS_RTR ? qp->qp.qpn : 0;
 }
 
@@ -240,7 +242,7 @@ int uw_modify_qp(struct uverbs_call *call)
 	struct ib_uverbs_modify_qp cmd;
 
 	ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd));
-	return uverbs_qp_modify(call, &cmd);
+	return uverbs_qp_modify(call, &cmd, 0);
 }
 
 int uw_ex_modify_qp(struct uverbs_call *call)
@@ -248,15 +250,20 @@ int uw_ex_modify_qp(struct uverbs_call *call)
 	struct mlx5_ib_modify_qp_resp uhw = {.response_length = sizeof(uhw)};
 	struct ib_uverbs_ex_modify_qp_resp resp = {.response_length = sizeof(resp)};
 	struct ib_uverbs_ex_modify_qp cmd;
+	struct mlx5_ib_modify_qp uhw_in;
+	const struct ctl_qp *qp;
 	int rc;
 
 	ua_in(call, UVERBS_ATTR_CORE_IN, &cmd, sizeof(cmd));
+	ua_in(call, UVERBS_ATTR_UHW_IN, &uhw_in, sizeof(uhw_in));
 	if (cmd.base.attr_mask & ~((1u << 21) - 1))
 		return EOPNOTSUPP; /* rate limits */
-	rc = uverbs_qp_modify(call, &cmd.base);
+	rc = uverbs_qp_modify(call, &cmd.base, uhw_in.ece_options);
 	if (rc)
 		return rc;
-	uhw.dctn = dct_number(call, cmd.base.qp_handle);
+	qp = obj_get(call->ctx, cmd.base.qp_handle, OBJ_QP);
+	uhw.dctn = dct_number(qp);
+	uhw.ece_options = qp->ece;
 	ua_out(call, UVERBS_ATTR_UHW_OUT, &uhw, sizeof(uhw));
 	return ua_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }

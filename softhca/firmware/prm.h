@@ -83,6 +83,7 @@ enum prm_syndrome {
 	SYN_LAG_PORT,
 	SYN_LOOPBACK,
 	SYN_COUNTER_SET,
+	SYN_ECE,
 	SYN_MKEY_ATOMIC = 0x45d3a4, /* the vendor's own: UCX, pull request 8218 */
 };
 
@@ -190,6 +191,8 @@ enum prm_opcode {
 
 /* CREATE_QP and the modify commands: the QP context at 0x18, 232 bytes long. */
 #define QP_CMD_OPT_MASK		0x10, 0, 32
+#define QP_CMD_ECE		0x14, 0, 32 /* in; QUERY_QP: out */
+#define QP_CMD_OUT_ECE		0x0c, 0, 32 /* of the others */
 #define QP_CMD_QPC		0x18u
 #define QPC_LEN			0xe8u
 #define QP_CMD_LEN		0x110u

@@ -116,6 +116,7 @@ static void fill_said(struct prm_cmd *cmd)
 {
 	const struct hca_device *d = &hca_options()->device;
 	const struct cap said[] = {
+		{0x14, 28, 1, d->ece != 0},	/* ece_support */
 		{0x38, 21, 1, d->ooo},		/* dp_ordering_ooo_rw_rc */
 		{0x20, 0, 6, d->klm_list},	/* log_max_klm_list_size */
 		{0x40, 23, 1, !d->indirect_atomic}, /* umr_modify_atomic_disabled */

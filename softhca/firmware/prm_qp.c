@@ -157,9 +157,13 @@ int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status)
 
 int prm_create_qp(struct prm_cmd *cmd)
 {
-	struct ctl_qp *c = obj_new(cmd->ctx, OBJ_QP, sizeof(*c));
+	uint32_t ece = prm_get(cmd->in, QP_CMD_ECE);
+	struct ctl_qp *c;
 	int rc;
 
+	if (ece && !qp_ece_offered(ece))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_ECE);
+	c = obj_new(cmd->ctx, OBJ_QP, sizeof(*c));
 	if (!c)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);
 	c->obj.devx = true;
@@ -170,6 +174,7 @@ int prm_create_qp(struct prm_cmd *cmd)
 	c->qp.sq_first = (uint16_t)faults_first(FAULT_FIRST_WQE, 0);
 	c->qp.sq_ci = c->qp.sq_pi = c->qp.sq_first;
 	prm_set(cmd->out, CMD_OBJ_NUM, c->qp.qpn);
+	prm_set(cmd->out, QP_CMD_OUT_ECE, qp_ece_offered(ece));
 	cmd->obj = &c->obj;
 	return 0;
 }

@@ -189,6 +189,8 @@ static int prm_qp_apply(struct prm_cmd *cmd, struct ctl_qp *c, uint16_t opcode)
 	const uint8_t *qpc = cmd->in + QP_CMD_QPC;
 	uint32_t mask = prm_get(cmd->in, QP_CMD_OPT_MASK);
 
+	if (!qp_ece_ask(c, prm_get(cmd->in, QP_CMD_ECE)))
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_ECE);
 	/* The P_Key table has one entry. */
 	if ((opcode == OP_RST2INIT || mask & OPT_PKEY_INDEX) &&
 	    prm_get(qpc + QPC_PATH, PATH_PKEY_INDEX))
@@ -220,9 +222,11 @@ int prm_modify_qp(struct prm_cmd *cmd)
 		if (transitions[i].opcode != opcode || transitions[i].from != c->qp.state)
 			continue;
 		rc = prm_qp_apply(cmd, c, opcode);
-		if (!rc)
-			qp_set_state(c, transitions[i].to);
-		return rc;
+		if (rc)
+			return rc;
+		qp_set_state(c, transitions[i].to);
+		prm_set(cmd->out, QP_CMD_OUT_ECE, c->ece);
+		return 0;
 	}
 	return prm_fail(cmd, PRM_BAD_QP_STATE, SYN_QP_STATE);
 }
@@ -301,6 +305,7 @@ int prm_query_qp(struct prm_cmd *cmd)
 	const struct hca_qp *qp = &c->qp;
 	uint8_t *qpc = cmd->out + QP_CMD_QPC;
 
+	prm_set(cmd->out, QP_CMD_ECE, c->ece);
 	prm_set(qpc, QPC_STATE, qp->state);
 	prm_set(qpc, QPC_LAG_PORT, c->lag_port);
 	prm_set(qpc, QPC_ST, service_type(qp->type));

@@ -40,7 +40,29 @@ void qp_set_state(struct ctl_qp *qp, enum hca_qp_state to)
 	enum hca_qp_state from = qp->qp.state;
 
 	qp->qp.state = to;
+	if (to == HCA_QPS_RST)
+		qp->ece = 0;
 	if (to == HCA_QPS_RST && qp->dbr_less)
 		uar_clear(qp->qp.uar_page);
 	dp_qp_modified(&qp->qp, from);
+}
+
+uint32_t qp_ece_offered(uint32_t options)
+{
+	return options ? hca_options()->device.ece : 0;
+}
+
+/* Linux's patch "Add ability to read and write ECE options": a transition answers with what is enabled; an unconnected
+ * queue pair takes its options once. */
+bool qp_ece_ask(struct ctl_qp *qp, uint32_t options)
+{
+	bool connected = qp->qp.type == HCA_QP_RC || qp->qp.type == HCA_QP_UC;
+	uint32_t on = options & hca_options()->device.ece;
+
+	if (!options)
+		return true;
+	if (!hca_options()->device.ece || (!connected && qp->ece && qp->ece != on))
+		return false;
+	qp->ece = on;
+	return true;
 }

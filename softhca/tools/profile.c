@@ -22,6 +22,7 @@ static const struct profile {
 
 #define WORDS(list)	      list, 0, 0
 #define NUMBER(lowest, most) NULL, lowest, most
+#define BITS(lowest, most)   "no", lowest, most
 static const struct cap {
 	const char *name, *words;
 	uint32_t lowest, most, def;
@@ -63,18 +64,21 @@ static bool cap_value(const struct cap *c, const char *text, size_t n, uint32_t 
 	if (c->words) {
 		place = n ? word_place(c->words, text, n) : word_place(c->words, "yes", 3);
 		*out = (uint32_t)place;
-		return place >= 0;
+		if (place >= 0 || !c->most)
+			return place >= 0;
 	}
 	if (!n || *text < '0' || *text > '9')
 		return false;
-	v = strtoul(text, &end, 10);
+	v = strtoul(text, &end, c->words ? 16 : 10);
 	*out = (uint32_t)v;
 	return end == text + n && v >= c->lowest && v <= c->most;
 }
 
 static void say_cap(const struct cap *c, char *err, size_t n)
 {
-	if (c->words)
+	if (c->words && c->most)
+		snprintf(err, n, "%s is %s or a number from %#x to %#x", c->name, c->words, c->lowest, c->most);
+	else if (c->words)
 		snprintf(err, n, "%s is one of: %s", c->name, c->words);
 	else
 		snprintf(err, n, "%s is a number from %u to %u", c->name, c->lowest, c->most);
@@ -137,7 +141,10 @@ void hca_device_help(void)
 		printf(" %s", profiles[i].name);
 	printf("; names:\n");
 	for (const struct cap *c = caps; c < caps + N_CAPS; c++) {
-		if (c->words)
+		if (c->words && c->most)
+			printf("  %-24s %s or %#x to %#x, else %#x: %s\n", c->name, c->words, c->lowest,
+			       c->most, c->def, c->help);
+		else if (c->words)
 			printf("  %-24s %s: %s\n", c->name, c->words, c->help);
 		else
 			printf("  %-24s %u to %u, else %u: %s\n", c->name, c->lowest, c->most, c->def, c->help);

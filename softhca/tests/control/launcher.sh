@@ -67,6 +67,8 @@ check "an unknown device is refused" status 2 "$softhca" --device=cx9 true
 check "it is named" grep -q 'SOFTHCA_DEVICE=cx9: "cx9" is no capability' <("$softhca" --device=cx9 true 2>&1)
 check "a capability is refused by what it may be" grep -q 'relaxed-only is one of: no yes' \
 	<("$softhca" --device=cx7,relaxed-only=maybe true 2>&1)
+check "and by its numbers" grep -q 'ece is no or a number from 0x10000000 to 0xffffffff' \
+	<("$softhca" --device=cx7,ece=2 true 2>&1)
 for device in cx5:4119:16 cx6dx:4125:22 cx7:4129:28 cx8:4131:40 bf3:41692:32; do
 	IFS=: read -r name part firmware <<<"$device"
 	"$softhca" --device="$name,relaxed-only" ibv_devinfo >"$dir0" 2>&1

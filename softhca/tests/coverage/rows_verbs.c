@@ -235,7 +235,6 @@ static int qp_to_ex(struct env *e)
 	return good ? 0 : WRONG;
 }
 
-/* Only before the first transition. */
 static int set_ece(struct env *e)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .send_cq = e->cq, .recv_cq = e->cq,
@@ -246,7 +245,7 @@ static int set_ece(struct env *e)
 	if (!qp)
 		return WRONG;
 	errno = 0;
-	rc = int_result(ibv_set_ece(qp, &(struct ibv_ece){.vendor_id = 0x2c9, .options = 1}));
+	rc = int_result(ibv_set_ece(qp, &(struct ibv_ece){.vendor_id = 0x15b3, .options = 1u << 28}));
 	ibv_destroy_qp(qp);
 	return rc;
 }

@@ -79,6 +79,155 @@ static void test_lag(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+#define ECE_IN	0xa0 /* also out, of QUERY_QP */
+#define ECE_OUT 0x60
+
+static const char *ece_said(void)
+{
+	const char *text = strstr(getenv("SOFTHCA_DEVICE"), "ece=");
+
+	return text ? text + 4 : "0x30000002";
+}
+
+/* What a queue pair created with these options is offered. */
+static uint32_t ece_offer(struct dq *q, uint32_t pdn, uint32_t options, bool taken)
+{
+	uint8_t in[MBOX], out[16] = {0};
+
+	if (q->qp)
+		assert_int_equal(mlx5dv_devx_obj_destroy(q->qp), 0);
+	dq_qp_mailbox(q, in, pdn);
+	put_bits(in, ECE_IN, 32, options);
+	q->qp = mlx5dv_devx_obj_create(q->ctx, in, sizeof(in), out, sizeof(out));
+	assert_int_equal(q->qp != NULL, taken);
+	q->qpn = (uint32_t)get_bits(out, 0x48, 24);
+	if (!taken) {
+		assert_int_equal(get_bits(out, 0x20, 32), 0x50fc0027);
+		return 0;
+	}
+	return (uint32_t)get_bits(out, ECE_OUT, 32);
+}
+
+/* A transition that asks for options: what it answers, and QUERY_QP behind it. */
+static void ece_modify(struct dq *q, uint8_t in[MBOX], uint32_t ask, uint32_t on)
+{
+	uint8_t out[MBOX] = {0}, query[16] = {0};
+
+	put_bits(in, ECE_IN, 32, ask);
+	assert_int_equal(mlx5dv_devx_obj_modify(q->qp, in, MBOX, out, 16), 0);
+	assert_int_equal(get_bits(out, ECE_OUT, 32), on);
+	put_bits(query, 0, 16, 0x50b);
+	put_bits(query, 0x48, 24, q->qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q->qp, query, sizeof(query), out, sizeof(out)), 0);
+	assert_int_equal(get_bits(out, ECE_IN, 32), on);
+}
+
+static void ece_init_mailbox(const struct dq *q, uint8_t in[MBOX])
+{
+	memset(in, 0, MBOX);
+	put_bits(in, 0, 16, 0x502);
+	put_bits(in, 0x48, 24, q->qpn);
+	put_bits(in, PATH + 0x128, 8, 1);
+}
+
+/* By command: offered where the program asks for a version, on what it asks for of that; none where there is none. */
+static void test_ece(void **state)
+{
+	uint32_t has = (uint32_t)strtoul(ece_said(), NULL, 16), pdn;
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t in[MBOX] = {0};
+	struct dq q;
+
+	pdn = pd_number(pd);
+	assert_int_equal(cap(ctx, 0, 0xa3, 1), has != 0); /* ece_support */
+	dq_create(&q, ctx, pdn, 4, false);
+	if (!has)
+		ece_offer(&q, pdn, 0x10000000, false);
+	assert_int_equal(ece_offer(&q, pdn, 0, true), 0);
+	ece_init_mailbox(&q, in);
+	ece_modify(&q, in, 0, 0);
+	dq_rtr_mailbox(&q, in, q.qpn);
+	if (!has) {
+		put_bits(in, ECE_IN, 32, 0x10000000);
+		assert_int_equal(dq_modify(&q, in), 0x10003);
+	}
+	ece_modify(&q, in, 0, 0);
+	if (has) {
+		assert_int_equal(ece_offer(&q, pdn, 0x10000000, true), has);
+		ece_init_mailbox(&q, in);
+		ece_modify(&q, in, 0, 0);
+		dq_rtr_mailbox(&q, in, q.qpn);
+		ece_modify(&q, in, 0xffffffff, has); /* UCX asks so for all that there is */
+		memset(in, 0, sizeof(in));
+		put_bits(in, 0, 16, 0x504);
+		put_bits(in, 0x48, 24, q.qpn);
+		ece_modify(&q, in, 0, has);
+		put_bits(in, 0, 16, 0x50a); /* 2RST */
+		assert_int_equal(dq_modify(&q, in), 0);
+		ece_init_mailbox(&q, in);
+		ece_modify(&q, in, 0, 0);
+	}
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+/* An unconnected queue pair takes its options once. */
+static void test_ece_unconnected(void **state)
+{
+	uint32_t has = (uint32_t)strtoul(ece_said(), NULL, 16);
+	struct ibv_context *ctx = *state;
+	uint8_t in[MBOX], out[16] = {0};
+	struct ibv_pd *pd;
+	struct dq q;
+
+	if (!has)
+		skip();
+	pd = ibv_alloc_pd(ctx);
+	dq_create(&q, ctx, pd_number(pd), 4, false);
+	assert_int_equal(mlx5dv_devx_obj_destroy(q.qp), 0);
+	dq_qp_mailbox(&q, in, pd_number(pd));
+	put_bits(in, QPC + 0x08, 8, 2); /* st: UD */
+	put_bits(in, ECE_IN, 32, 0x10000000);
+	q.qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(q.qp);
+	q.qpn = (uint32_t)get_bits(out, 0x48, 24);
+	ece_init_mailbox(&q, in);
+	ece_modify(&q, in, has, has);
+	put_bits(in, 0, 16, 0x503);
+	put_bits(in, ECE_IN, 32, 0x10000000);
+	assert_int_equal(dq_modify(&q, in), 0x10003);
+	ece_modify(&q, in, has, has);
+	dq_destroy(&q);
+	ibv_dealloc_pd(pd);
+}
+
+/* libmlx5's way: it asks for version 1 by itself, and hands on what ibv_set_ece was told at the next transition. */
+static void test_ece_verbs(void **state)
+{
+	uint32_t has = (uint32_t)strtoul(ece_said(), NULL, 16);
+	struct ibv_context *ctx = *state;
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {4, 4, 1, 1, 0}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_ece ece = {0};
+
+	assert_int_equal(ibv_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.vendor_id, 0x15b3);
+	assert_int_equal(ece.options, has);
+	ece.options = 0x10000002;
+	assert_int_equal(ibv_set_ece(qp, &ece), has ? 0 : EOPNOTSUPP);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			 0);
+	assert_int_equal(ibv_query_ece(qp, &ece), 0);
+	assert_int_equal(ece.options, has & 0x10000002);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	ibv_dealloc_pd(pd);
+}
+
 /* The first entry of its completion queue comes, and is none of an error. */
 static void wait_done(const struct dq *q)
 {
@@ -331,6 +480,9 @@ int main(int argc, char **argv)
 		{"fl", cmocka_unit_test(test_port)},
 		{"pages", cmocka_unit_test(test_host_pages)},
 		{"qp-limit", cmocka_unit_test(test_limits)},
+		{"ece", cmocka_unit_test(test_ece)},
+		{"ece", cmocka_unit_test(test_ece_unconnected)},
+		{"ece", cmocka_unit_test(test_ece_verbs)},
 	};
 	int bad = -1;
 
