@@ -24,6 +24,7 @@ struct gdri_nic_address {
 	uint32_t n_pes, n_slots;
 	uint32_t psn; /* first packet sequence number of every send queue; 24 bits */
 	uint32_t rkey_data, rkey_sync;
+	uint32_t ece; /* options of enhanced connection establishment that all its queue pairs are offered */
 	uint16_t lid; /* 0 on RoCE */
 	uint16_t pkey;
 	uint8_t link_layer;
@@ -34,8 +35,8 @@ struct gdri_nic_address {
 	char device[16]; /* name of the RDMA device, for messages; ends in 0 */
 	uint32_t qpn[];	 /* [n_pes * n_slots], in the order of gdri_net_index */
 };
-GDR_STATIC_ASSERT(sizeof(struct gdri_nic_address) == 72, "no padding in the address block");
-GDR_STATIC_ASSERT(offsetof(struct gdri_nic_address, qpn) == 72, "qpn follows at once");
+GDR_STATIC_ASSERT(sizeof(struct gdri_nic_address) == 76, "no padding in the address block");
+GDR_STATIC_ASSERT(offsetof(struct gdri_nic_address, qpn) == 76, "qpn follows at once");
 
 /* Checks the blocks of all PEs, own->bytes each, as received, against `own`: the block that
  * this PE (number pe) sent, from its own memory. On failure -GDR_EVERSION, -GDR_EMISMATCH or

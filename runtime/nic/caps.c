@@ -38,6 +38,7 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->max_wqe_sz_sq = caps_field(general, PRM_GENERAL_MAX_WQE_SZ_SQ);
 	caps->relaxed = caps_field(general, PRM_GENERAL_RELAXED);
 	caps->ooo = caps_field(general, PRM_GENERAL_OOO_RW_RC) || caps_field(general, PRM_GENERAL_OOO_ALL_RC);
+	caps->ece = caps_field(general, PRM_GENERAL_ECE);
 	caps->cap_2 = caps_field(general, PRM_GENERAL_CAP_2);
 	caps->order_force = false;
 	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);

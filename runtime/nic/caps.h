@@ -14,6 +14,7 @@ struct gdri_nic_caps {
 	bool no_indirect_atomic; /* indirect keys do no atomics */
 	unsigned lag_ports;	/* that a queue pair can be bound to, if they are bonded */
 	unsigned log_max_klms;	/* entries of an indirect key */
+	bool ece; /* queue pairs have options of enhanced connection establishment */
 	bool ooo; /* queue pairs may place WRITEs in any order; order_force: unless they are told not to */
 	/* general, second page; 0 where there is none */
 	bool cap_2, order_force;

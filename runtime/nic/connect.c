@@ -28,6 +28,7 @@ void gdri_nic_address(struct gdri_net *net, void *buf)
 	a->psn = nic->psn;
 	a->rkey_data = nic->keys.rkey_data;
 	a->rkey_sync = nic->keys.rkey_sync;
+	a->ece = nic->ece;
 	a->lid = nic->lid;
 	a->pkey = nic->pkey;
 	a->link_layer = nic->link_layer;
@@ -88,8 +89,8 @@ static int nic_connect_peer(struct gdri_nic *nic, const struct gdri_nic_address 
 		ret = gdri_nic_qp_to_rts(nic, gdri_net_index(&nic->layout, peer, slot), &route,
 					 remote->qpn[gdri_net_index(&nic->layout, pe, slot)]);
 	if (!ret)
-		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u", nic->name, nic->layout.n_slots,
-			   peer, 128u << route.mtu);
+		gdri_debug("%s: %d queue pairs to PE %d connected, MTU %u, ECE options 0x%08x", nic->name,
+			   nic->layout.n_slots, peer, 128u << route.mtu, gdri_nic_ece_with(nic, remote));
 	return ret;
 }
 
@@ -122,6 +123,8 @@ int gdri_nic_connect(struct gdri_net *net, const void *addresses, int pe, int n_
 	ret = check_addresses(nic, addresses, pe);
 	if (!ret)
 		ret = gdri_nic_order_agree(nic, addresses);
+	if (!ret)
+		gdri_nic_ece_say(nic, addresses);
 	/* Every PE starts at another peer: address resolution is spread. */
 	for (int i = 0; i < n_pes && !ret; i++) {
 		peer = (pe + i) % n_pes;

@@ -227,9 +227,10 @@ static void nic_describe_device(struct gdri_nic *nic, const struct gdri_nic_foun
 	if (f->distance != GDRI_TOPO_UNKNOWN)
 		snprintf(far, sizeof(far), ", distance to the GPU %s", gdri_topo_name(f->distance));
 	snprintf(nic->text, sizeof(nic->text),
-		 "%s port %u (one of %d usable), firmware %s, %s, MTU %u%s%s", nic->name, nic->port,
+		 "%s port %u (one of %d usable), firmware %s, %s, MTU %u%s%s%s", nic->name, nic->port,
 		 f->n_ports, nic->firmware, where, 128u << nic->mtu, far,
-		 nic->caps.relaxed_only ? ", memory keys of relaxed order alone" : "");
+		 nic->caps.relaxed_only ? ", memory keys of relaxed order alone" : "",
+		 gdri_nic_ece_asks(nic) ? ", ECE" : "");
 	gdri_info("%s", nic->text);
 }
 

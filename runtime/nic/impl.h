@@ -97,6 +97,9 @@ struct gdri_nic {
 	uint8_t order; /* GDRI_NIC_ORDER_ */
 	char order_text[320];
 
+	/* nic/ece.c */
+	uint32_t ece; /* offered to all queue pairs */
+
 	/* nic/counters.c */
 	struct mlx5dv_devx_obj *counters; /* NULL: none */
 	uint32_t counter_set;
@@ -213,6 +216,13 @@ bool gdri_nic_order_asks(const struct gdri_nic *nic); /* queue pairs are told to
 void gdri_nic_order_set(const struct gdri_nic *nic, void *qpc); /* on the way to RTR */
 int gdri_nic_order_find(struct gdri_nic *nic); /* there are queue pairs: nic->order */
 int gdri_nic_order_agree(struct gdri_nic *nic, const void *addresses); /* checked ones: net.relaxed */
+
+/* nic/ece.c */
+bool gdri_nic_ece_asks(const struct gdri_nic *nic);
+void gdri_nic_ece_ask(const struct gdri_nic *nic, void *create_in);
+void gdri_nic_ece_offered(struct gdri_nic *nic, int i, const void *create_out); /* the i-th queue pair; 0 first */
+uint32_t gdri_nic_ece_with(const struct gdri_nic *nic, const struct gdri_nic_address *remote);
+void gdri_nic_ece_say(const struct gdri_nic *nic, const void *addresses); /* checked ones */
 
 /* nic/cmd.c: firmware commands, failures logged with status and syndrome */
 int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,

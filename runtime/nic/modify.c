@@ -110,6 +110,7 @@ static int qp_to_rtr(struct gdri_nic *nic, int i, const struct gdri_nic_route *r
 	gdri_prm_set(qpc, PRM_QPC_RWE, 1);
 	gdri_prm_set(qpc, PRM_QPC_RAE, 1);
 	gdri_prm_set(qpc, PRM_QPC_ATOMIC_MODE, ATOMIC_MODE_UP_TO_8B);
+	gdri_prm_set(in, PRM_MODIFY_QP_ECE, gdri_nic_ece_with(nic, route->remote));
 	gdri_nic_order_set(nic, qpc);
 	set_path(nic, ads, route, nic->qps[i].qpn, remote_qpn);
 	return gdri_nic_obj_modify(nic, gdri_nic_qp_name(nic, "INIT2RTR_QP", i, name),

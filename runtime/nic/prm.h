@@ -90,6 +90,7 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4, PRM_CAP_GENERA
 #define PRM_QUERY_HCA_CAP_OUT_CAP   0x80 /* offset of the group */
 
 #define PRM_GENERAL_CAP_2	  0x020, 1 /* hca_cap_2: there is the group */
+#define PRM_GENERAL_ECE		  0x0a3, 1 /* ece_support */
 #define PRM_GENERAL_LOG_MAX_QP_SZ 0x088, 8
 #define PRM_GENERAL_LOG_MAX_CQ_SZ 0x0c8, 8
 #define PRM_GENERAL_RELAXED	  0x0e8, 1 /* relaxed_ordering_write */
@@ -172,10 +173,14 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_CREATE_QP_UMEM_OFFSET  0x800, 64
 #define PRM_CREATE_QP_UMEM_ID	   0x840, 32
 #define PRM_CREATE_QP_UMEM_VALID   0x860, 1
+#define PRM_CREATE_QP_ECE	   0x0a0, 32 /* asks for options of enhanced connection establishment */
 #define PRM_CREATE_QP_OUT_QPN	   0x048, 24
+#define PRM_CREATE_QP_OUT_ECE	   0x060, 32 /* what is offered */
 #define PRM_MODIFY_QP_IN_BYTES	   0x110
 #define PRM_MODIFY_QP_OUT_BYTES	   16
 #define PRM_MODIFY_QP_QPN	   0x048, 24
+#define PRM_MODIFY_QP_ECE	   0x0a0, 32 /* what is to be on */
+#define PRM_MODIFY_QP_OUT_ECE	   0x060, 32 /* what is */
 #define PRM_ALLOC_Q_COUNTER_IN_BYTES  16
 #define PRM_ALLOC_Q_COUNTER_OUT_BYTES 16
 #define PRM_ALLOC_Q_COUNTER_OUT_SET   0x058, 8
@@ -187,6 +192,7 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_Q_COUNTER_ACK_TIMEOUT     0x300, 32
 #define PRM_QUERY_QP_IN_BYTES	   16
 #define PRM_QUERY_QP_OUT_BYTES	   0x110
+#define PRM_QUERY_QP_OUT_ECE	   0x0a0, 32
 
 enum { PRM_QP_ST_RC = 0, PRM_QP_PM_MIGRATED = 3, PRM_QP_RQ_ZERO_SIZE = 3 };
 enum { PRM_QP_TS_FREE_RUNNING = 0, PRM_QP_TS_DEFAULT = 1 };

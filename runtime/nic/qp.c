@@ -81,8 +81,10 @@ int gdri_nic_qp_create(struct gdri_nic *nic, int i)
 	/* Devices that know several formats refuse free-running where it is not configured. */
 	gdri_prm_set(qpc, PRM_QPC_TS_FORMAT,
 		     nic->caps.qp_ts_format ? PRM_QP_TS_DEFAULT : PRM_QP_TS_FREE_RUNNING);
+	gdri_nic_ece_ask(nic, in);
 	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_QP", i, name), in, sizeof(in),
 				  out, sizeof(out), &q->qp);
 	q->qpn = (uint32_t)gdri_prm_get(out, PRM_CREATE_QP_OUT_QPN);
+	gdri_nic_ece_offered(nic, i, out);
 	return ret;
 }

@@ -25,6 +25,7 @@ static struct {
 	size_t in_bytes;
 } sent[8];
 static int n_sent, fail_at, fail_status;
+static uint32_t ece_offered;
 
 static int record(const void *in, size_t in_bytes, void *out)
 {
@@ -42,6 +43,7 @@ static int record(const void *in, size_t in_bytes, void *out)
 	o[9] = 0xab; /* object number 0xabcdef in bytes 9..11 */
 	o[10] = 0xcd;
 	o[11] = 0xef;
+	gdri_prm_store(o + 12, ece_offered);
 	return 0;
 }
 
@@ -191,6 +193,7 @@ static struct gdri_nic_route route_to(uint16_t lid)
 	remote->psn = 0x123456;
 	remote->log_responder = 3;
 	remote->lid = lid;
+	remote->ece = 0;
 	for (i = 0; i < 16; i++)
 		remote->gid[i] = (uint8_t)(0x30 + i);
 	return r;
@@ -342,6 +345,57 @@ static void test_order_agree(void **state)
 	assert_non_null(strstr(nic.order_text, "PE 1 says so"));
 }
 
+/* Asked for where the device has it and the option does not forbid it; told are those that all queue pairs are offered;
+ * on are those that the other end is offered too, in one version. */
+static void test_ece(void **state)
+{
+	static const struct {
+		bool has;
+		unsigned option;
+		uint32_t theirs, own, on;
+	} rows[] = {
+		{true, GDRI_ECE_AUTO, 0x30000002, 0x30000006, 0x30000002},
+		{true, GDRI_ECE_AUTO, 0x3000000b, 0x30000006, 0x30000002},
+		{true, GDRI_ECE_AUTO, 0x10000002, 0x30000006, 0},
+		{true, GDRI_ECE_AUTO, 0, 0x30000006, 0},
+		{true, GDRI_ECE_OFF, 0x30000002, 0, 0},
+		{false, GDRI_ECE_AUTO, 0x30000002, 0, 0},
+	};
+	static struct {
+		struct gdri_nic_address a;
+		uint32_t qpn[6];
+	} block;
+	struct gdri_nic_route r = route_to(0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool asks = rows[i].has && rows[i].option == GDRI_ECE_AUTO;
+
+		set_up_nic(256, GDRI_CQ_ONE);
+		nic.caps.ece = rows[i].has;
+		nic.opt.ece = rows[i].option;
+		for (int k = 0; k < 6; k++)
+			qps[k].uar = &uar;
+		ece_offered = 0x3000000e;
+		assert_int_equal(gdri_nic_qp_create(&nic, 0), 0);
+		assert_int_equal(bits(0, 0x14, 31, 0), asks ? 0x10000000 : 0);
+		assert_int_equal(nic.ece, asks ? ece_offered : 0);
+		ece_offered = 0x30000007;
+		assert_int_equal(gdri_nic_qp_create(&nic, 1), 0);
+		assert_int_equal(nic.ece, rows[i].own);
+		nic.net.address_bytes = sizeof(block);
+		gdri_nic_address(&nic.net, &block);
+		assert_int_equal(block.a.ece, rows[i].own);
+		remote->ece = rows[i].theirs;
+		assert_int_equal(gdri_nic_qp_to_rts(&nic, 4, &r, 0x888), 0);
+		assert_int_equal(bits(2, 0x14, 31, 0), 0);
+		assert_int_equal(bits(3, 0x00, 31, 16), 0x503);
+		assert_int_equal(bits(3, 0x14, 31, 0), rows[i].on);
+		assert_int_equal(bits(4, 0x14, 31, 0), 0);
+	}
+	ece_offered = 0;
+}
+
 static void test_modify_ib(void **state)
 {
 	struct gdri_nic_route r = route_to(0x4321);
@@ -404,6 +458,7 @@ static void good_caps(uint8_t *general, uint8_t *atomic, uint8_t *roce)
 	memset(atomic, 0, PRM_QUERY_HCA_CAP_OUT_BYTES);
 	memset(roce, 0, PRM_QUERY_HCA_CAP_OUT_BYTES);
 	put(general, 0x10, 16, 15);  /* log_max_qp_sz */
+	put(general, 0x14, 28, 1);   /* ece_support */
 	put(general, 0x18, 16, 22);  /* log_max_cq_sz */
 	put(general, 0x38, 24, 30);  /* log_max_msg */
 	put(general, 0x3c, 0, 1);    /* cqe_version */
@@ -450,7 +505,7 @@ static void test_caps(void **state)
 	assert_int_equal(caps.sport_max, 0xffff);
 	assert_int_equal(caps.sport_min, 0xc000);
 	assert_int_equal(caps.log_max_msg, 30);
-	assert_true(caps.relaxed_only && caps.no_indirect_atomic);
+	assert_true(caps.ece && caps.relaxed_only && caps.no_indirect_atomic);
 	assert_int_equal(caps.log_max_klms, 16);
 	assert_int_equal(caps.lag_ports, 2);
 	assert_true(caps.loopback);
@@ -529,6 +584,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
 		cmocka_unit_test(test_order), cmocka_unit_test(test_order_agree), cmocka_unit_test(test_modify_self),
+		cmocka_unit_test(test_ece),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),
 		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_caps),
 		cmocka_unit_test(test_log2),	    cmocka_unit_test(test_layout),

@@ -14,10 +14,10 @@ SHAPES = {
     "CREATE_CQ": ([("CREATE_CQ_", 0), ("CQC_", 0x80)], [("CREATE_CQ_OUT_", 0)]),
     "CREATE_QP": ([("CREATE_QP_", 0), ("QPC_", QPC)], [("CREATE_QP_OUT_", 0)]),
     "RST2INIT_QP": ([("MODIFY_QP_", 0), ("QPC_", QPC), ("ADS_", ADS)], []),
-    "INIT2RTR_QP": ([("MODIFY_QP_", 0), ("QPC_", QPC), ("ADS_", ADS)], []),
+    "INIT2RTR_QP": ([("MODIFY_QP_", 0), ("QPC_", QPC), ("ADS_", ADS)], [("MODIFY_QP_OUT_", 0)]),
     "RTR2RTS_QP": ([("MODIFY_QP_", 0), ("QPC_", QPC), ("ADS_", ADS)], []),
     "2RST_QP": ([("MODIFY_QP_", 0)], []),
-    "QUERY_QP": ([("MODIFY_QP_", 0)], [("QPC_", QPC)]),
+    "QUERY_QP": ([("MODIFY_QP_", 0)], [("QUERY_QP_OUT_", 0), ("QPC_", QPC)]),
     "QUERY_LAG": ([], [("QUERY_LAG_OUT_", 0)]),
     "CREATE_MKEY": ([("MKC_", 0x80)], [("CREATE_MKEY_OUT_", 0)]),
 }
