@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -81,8 +83,26 @@ bool gdri_ofi_lib_is_there(void)
 	return handle;
 }
 
+/* Where addresses end, some of libfabric's providers stall, and some end the process (docs/ofi.md): it is said before. */
+#define OFI_ADDRESSES ((size_t)512 << 20)
+static void warn_of_addresses(void)
+{
+	struct rlimit most;
+	void *p;
+
+	if (getrlimit(RLIMIT_AS, &most) || most.rlim_cur == RLIM_INFINITY)
+		return;
+	p = mmap(NULL, OFI_ADDRESSES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		gdri_warn("ofi: libfabric may need more addresses than are left, %zu MiB: %s", OFI_ADDRESSES >> 20,
+			  gdri_errno_text(ENOMEM));
+	else
+		munmap(p, OFI_ADDRESSES);
+}
+
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib)
 {
+	warn_of_addresses();
 	lib->handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
 	if (!lib->handle)
 		return gdri_fail(
