@@ -6,7 +6,8 @@ import re
 PROFILES = {16: "cx5", 22: "cx6dx", 28: "cx7", 40: "cx8", 32: "bf3"}
 
 MODELS = [  # where softhca models it, by the beginning of the name
-    (r"cap\.GENERAL_(OOO|LAG|NO_UMR|RELAXED_ONLY)|cap\.GENERAL_2_|cap\.ROCE_FL", "softhca/tools/device_caps.def"),
+    (r"cap\.GENERAL_(OOO|LAG|NO_UMR|RELAXED_ONLY|ECE)|cap\.GENERAL_2_|cap\.ROCE_FL|command\..*_ECE$",
+     "softhca/tools/device_caps.def"),
     (r"cap\.", "softhca/firmware/prm_caps.c"),
     (r"command\.CREATE_CQ", "softhca/firmware/prm_cq.c"),
     (r"command\.CREATE_QP|command\.QUERY_QP", "softhca/firmware/prm_qp.c"),

@@ -104,9 +104,9 @@ def cqes(capture):
 
 
 def commands(capture):
-    """{command.field: value} of what was sent, of the first of each command; what came back of those that read."""
+    """{command.field: value} of what was sent, of the first of each command; what came back first."""
     found, counts = {}, {}
-    for kind, err, sent, got in capture.commands:
+    for _, err, sent, got in capture.commands:
         name = prm.opcode(sent)
         prefix = "cap." if name == "QUERY_HCA_CAP" else f"command.{name}.out."
         counts[name] = counts.get(name, 0) + 1
@@ -119,8 +119,7 @@ def commands(capture):
         if counts[name] == 1:
             for field, value in prm.fields(sent, prm.shape(name, sent)[0]).items():
                 found[f"command.{name}.{field}"] = hex(value)
-        if kind in ("general", "query"):
-            for field, value in prm.fields(got, prm.shape(name, sent)[1]).items():
-                found.setdefault(prefix + field, hex(value))
+        for field, value in prm.fields(got, prm.shape(name, sent)[1]).items():
+            found.setdefault(prefix + field, hex(value))
     found.update({f"command.{name}.times": str(n) for name, n in counts.items() if name != "QUERY_Q_COUNTER"})
     return found
