@@ -42,8 +42,8 @@ void gdri_nic_ece_say(const struct gdri_nic *nic, const void *addresses)
 	for (int i = 0; i < n; i++)
 		all += gdri_nic_ece_with(nic, gdri_nic_address_of(addresses, nic->net.address_bytes, i)) == nic->ece;
 	if (nic->ece)
-		gdri_info("%s: ECE options 0x%08x are offered, and on with %d of %d PEs; the others have less of them",
-			  nic->name, nic->ece, all, n);
+		gdri_info("%s: ECE options 0x%08x are offered, and on with %d of %d PEs%s", nic->name, nic->ece, all, n,
+			  all < n ? "; with the others those that both have" : "");
 	else
 		gdri_info("%s: ECE options are off: %s", nic->name,
 			  nic->opt.ece != GDRI_ECE_AUTO ? "GDR_ECE=off" :

@@ -20,7 +20,7 @@ static uint32_t offered(void)
 	return text ? (uint32_t)strtoul(text + 4, NULL, 16) : 0; /* "no" is no number */
 }
 
-/* On, for queue pair i of a PE; and what it can do there, which nothing here changes. */
+/* What is on for queue pair i of a PE, which is ready to send. */
 static uint32_t on(struct pair *p, int pe, int i)
 {
 	uint8_t in[PRM_QUERY_QP_IN_BYTES] = {0}, out[PRM_QUERY_QP_OUT_BYTES];
