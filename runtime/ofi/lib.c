@@ -83,7 +83,7 @@ bool gdri_ofi_lib_is_there(void)
 	return handle;
 }
 
-/* Where addresses end, some of libfabric's providers stall, and some end the process (docs/ofi.md): it is said before. */
+/* Where addresses end, some of libfabric's providers stall, some end the process (docs/ofi.md): it is said before. */
 #define OFI_ADDRESSES ((size_t)512 << 20)
 static void warn_of_addresses(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A PE that gets a heap object and puts a word into the next one's, below refuse.c, or with few addresses. Says on one line how far it came:
- * "PE 0: init -4", "PE 0: malloc -4", "PE 0: all right". Exit status 9: an error of the library. */
+/* A PE that gets a heap object and puts a word into the next one's, below refuse.c, or with few addresses. Says on one
+ * line how far it came: "PE 0: init -4", "PE 0: malloc -4", "PE 0: all right". Exit status 9: an error of the
+ * library. */
 #include <dlfcn.h>
 #include <sys/resource.h>
 
