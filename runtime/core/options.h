@@ -43,6 +43,7 @@ enum { GDRI_ORDER_AUTO, GDRI_ORDER_STRICT, GDRI_ORDER_RELAXED, GDRI_ORDER_ASSUME
 enum { GDRI_ECE_AUTO, GDRI_ECE_OFF };
 enum { GDRI_FLUSH_AUTO, GDRI_FLUSH_ON, GDRI_FLUSH_OFF };
 enum { GDRI_DOORBELL_AUTO, GDRI_DOORBELL_GPU, GDRI_DOORBELL_CPU };
+enum { GDRI_BELL_RECORD, GDRI_BELL_EARLY, GDRI_BELL_NO_RECORD }; /* DOORBELL_MODE */
 
 /* Fills *opt from env (NULL: the process environment), warns once for each
  * unknown GDR_ variable. On -GDR_EOPTION every wrong value has been logged and

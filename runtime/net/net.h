@@ -52,6 +52,8 @@ struct gdri_net {
 	/* Doorbells are words of memory, which a thread polls, and not registers: those of a transport in software, or
 	 * of a GPU that cannot map the device's. Device code then orders its stores to them: GDRI_DEV_HOST_RINGS. */
 	bool host_rings;
+	bool early;	/* doorbells may come before the record, and come again behind it: GDRI_DEV_EARLY */
+	bool no_record; /* some queues have no doorbell record: GDRI_DEV_NO_RECORD */
 	/* From connect on, equal on all PEs: two writes of a queue may be placed in any order; atomics wait for them,
 	 * and what has GDRI_FM_STRONG for all that is before it. */
 	bool relaxed;
@@ -64,7 +66,8 @@ struct gdri_net {
  * Posting: blocks of 64 bytes go into gdri_qp.sq, a ring of `depth`; then the low 16 bits of the index behind them
  * into *dbrec, the doorbell record; then 8 bytes, queue number and index, into *db, the doorbell. The doorbell
  * says that the record is new, and no more: one may stand for several, and the record may be ahead of it. Who sees
- * the doorbell sees the record (fence F2); who sees the record sees the blocks and what they point to (F1).
+ * the doorbell sees the record (fence F2); who sees the record sees the blocks and what they point to (F1). A transport
+ * may have queues without a record (dbrec NULL, gdri_net.no_record), whose doorbells come in their order (F5, F6).
  *
  * WQE: byte 0 is the opmod, bytes 1 and 2 the index, byte 3 the opcode (GDRI_OP_NOP, _WRITE, _READ, _DUMP,
  * _ATOMIC_CS, _ATOMIC_FA, _MASKED_CS, _MASKED_FA, and where gdri_net.combines is set _MASKED_FA with

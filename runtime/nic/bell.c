@@ -45,7 +45,8 @@ static bool bell_carry(struct gdri_nic_bell *b)
 	uint64_t v;
 
 	for (int i = 0; i < b->n; i++) {
-		/* acquire: pairs with fence F2 of device code: queue entries and record before the bell */
+		/* acquire: pairs with fence F2 of device code, without a record with F1: queue entries and record
+		 * before the bell */
 		v = __atomic_load_n(&b->words[i], __ATOMIC_ACQUIRE);
 		if (v == b->rung[i])
 			continue;
@@ -202,8 +203,6 @@ int gdri_nic_bell_create(struct gdri_nic *nic)
 	ret = bell_choose(nic, b);
 	nic->net.host_rings = b->words;
 	nic->net.queues_on_gpu = nic->ring_gpu && b->n_pages;
-	if (!ret)
-		gdri_info("%s: doorbells: %s", nic->name, nic->bell_text);
 	return ret;
 }
 

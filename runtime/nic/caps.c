@@ -40,7 +40,7 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 	caps->ooo = caps_field(general, PRM_GENERAL_OOO_RW_RC) || caps_field(general, PRM_GENERAL_OOO_ALL_RC);
 	caps->ece = caps_field(general, PRM_GENERAL_ECE);
 	caps->cap_2 = caps_field(general, PRM_GENERAL_CAP_2);
-	caps->order_force = false;
+	caps->order_force = caps->no_record = false;
 	caps->atomic = caps_field(general, PRM_GENERAL_ATOMIC);
 	caps->relaxed_only = caps_field(general, PRM_GENERAL_RELAXED_ONLY);
 	caps->no_indirect_atomic = caps_field(general, PRM_GENERAL_NO_UMR_ATOMIC);
@@ -61,6 +61,7 @@ void gdri_nic_caps_parse(struct gdri_nic_caps *caps, const void *general, const 
 void gdri_nic_caps_parse_2(struct gdri_nic_caps *caps, const void *general_2)
 {
 	caps->order_force = caps_field(general_2, PRM_GENERAL_2_ORDER_FORCE);
+	caps->no_record = caps_field(general_2, PRM_GENERAL_2_NO_RECORD);
 }
 
 int gdri_nic_caps_check(const struct gdri_nic_caps *c, unsigned log_depth, char *why, size_t room)

@@ -18,6 +18,7 @@ struct gdri_nic_caps {
 	bool ooo; /* queue pairs may place WRITEs in any order; order_force: unless they are told not to */
 	/* general, second page; 0 where there is none */
 	bool cap_2, order_force;
+	bool no_record; /* queue pairs may have no doorbell record */
 	/* atomic */
 	unsigned operations, size_qp, endian_8b;
 	/* roce */

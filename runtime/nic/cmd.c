@@ -7,12 +7,18 @@
 #include "runtime/nic/impl.h"
 #include "runtime/nic/prm.h"
 
-int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
-			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj)
+bool gdri_nic_obj_try(struct gdri_nic *nic, const void *in, size_t in_bytes, void *out, size_t out_bytes,
+		      struct mlx5dv_devx_obj **obj)
 {
 	memset(out, 0, out_bytes);
 	*obj = mlx5dv_devx_obj_create(nic->ctx, in, in_bytes, out, out_bytes);
-	return *obj ? 0 : gdri_nic_command_failed(nic->name, what, errno, out);
+	return *obj;
+}
+
+int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
+			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj)
+{
+	return gdri_nic_obj_try(nic, in, in_bytes, out, out_bytes, obj) ? 0 : gdri_nic_command_failed(nic->name, what, errno, out);
 }
 
 int gdri_nic_obj_query(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj, const void *in,

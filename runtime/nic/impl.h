@@ -26,6 +26,7 @@ struct gdri_nic_mr { /* a registered buffer */
 struct gdri_nic_qp {
 	struct mlx5dv_devx_uar *uar;
 	uint8_t *db; /* doorbell register in it */
+	bool no_record; /* of sends: the page is its own */
 	struct mlx5dv_devx_obj *cq, *qp;
 	uint32_t cqn, qpn;
 };
@@ -92,6 +93,11 @@ struct gdri_nic {
 	/* nic/bell.c */
 	struct gdri_nic_bell *bell;
 	char bell_text[640];
+
+	/* nic/bell_mode.c */
+	struct mlx5dv_devx_uar **spare; /* registers that nobody rings, */
+	int n_spare;
+	char bell_why[192]; /* and why queue pairs have a record that should not */
 
 	/* nic/order.c */
 	uint8_t order; /* GDRI_NIC_ORDER_ */
@@ -189,6 +195,15 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic);
 int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n);
 void gdri_nic_uar_destroy(struct gdri_nic_qp *qps, int n);
 
+/* nic/bell_mode.c: begin gives queue pairs pages, behind uar_create; refused: the i-th one by CREATE_QP; end: they are
+ * there */
+#define GDRI_UAR_BF	      0u
+#define GDRI_UAR_NC_DEDICATED (1u << 31) /* not in the headers of older rdma-core */
+void gdri_nic_bell_mode_begin(struct gdri_nic *nic);
+void gdri_nic_bell_mode_refused(struct gdri_nic *nic, int i, unsigned int status, unsigned int syndrome);
+void gdri_nic_bell_mode_end(struct gdri_nic *nic);
+void gdri_nic_bell_mode_destroy(struct gdri_nic *nic);
+
 /* nic/qp.c: firmware objects of the i-th queue pair, and its name for messages */
 int gdri_nic_cq_create(struct gdri_nic *nic, int i);
 int gdri_nic_qp_create(struct gdri_nic *nic, int i);
@@ -224,7 +239,9 @@ void gdri_nic_ece_offered(struct gdri_nic *nic, int i, const void *create_out); 
 uint32_t gdri_nic_ece_with(const struct gdri_nic *nic, const struct gdri_nic_address *remote);
 void gdri_nic_ece_say(const struct gdri_nic *nic, const void *addresses); /* checked ones */
 
-/* nic/cmd.c: firmware commands, failures logged with status and syndrome */
+/* nic/cmd.c: firmware commands, failures logged with status and syndrome; _try: not logged */
+bool gdri_nic_obj_try(struct gdri_nic *nic, const void *in, size_t in_bytes, void *out, size_t out_bytes,
+		      struct mlx5dv_devx_obj **obj);
 int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
 			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj);
 int gdri_nic_obj_query(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj, const void *in,

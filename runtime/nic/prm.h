@@ -107,6 +107,7 @@ enum { PRM_CAP_GENERAL = 0, PRM_CAP_ATOMIC = 3, PRM_CAP_ROCE = 4, PRM_CAP_GENERA
 #define PRM_GENERAL_OOO_ALL_RC	  0x334, 1 /* dp_ordering_ooo_all_rc */
 
 #define PRM_GENERAL_2_ORDER_FORCE 0x088, 1 /* dp_ordering_force */
+#define PRM_GENERAL_2_NO_RECORD	  0x2e1, 1 /* send_dbr_mode_no_dbr_ext */
 
 #define PRM_ATOMIC_8B_ENDIANNESS	   0x40, 2
 #define PRM_ATOMIC_OPERATIONS		   0x90, 16
@@ -195,6 +196,7 @@ enum { PRM_MKC_KLM = 2 };
 #define PRM_QUERY_QP_OUT_ECE	   0x0a0, 32
 
 enum { PRM_QP_ST_RC = 0, PRM_QP_PM_MIGRATED = 3, PRM_QP_RQ_ZERO_SIZE = 3 };
+enum { PRM_QP_DBR_VALID = 0, PRM_QP_NO_DBR_EXT = 1 };
 enum { PRM_QP_TS_FREE_RUNNING = 0, PRM_QP_TS_DEFAULT = 1 };
 enum { PRM_QP_STATE_RTS = 3 };
 
@@ -219,6 +221,7 @@ enum { PRM_QP_STATE_RTS = 3 };
 #define PRM_QPC_RNR_RETRY	0x390, 3
 #define PRM_QPC_NEXT_SEND_PSN	0x3c8, 24
 #define PRM_QPC_CQN_SND		0x3e8, 24
+#define PRM_QPC_SEND_DBR_MODE	0x400, 2 /* 0: a record is valid */
 #define PRM_QPC_LOG_RRA_MAX	0x488, 3
 #define PRM_QPC_ATOMIC_MODE	0x48c, 4
 #define PRM_QPC_RRE		0x490, 1

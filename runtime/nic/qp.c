@@ -53,14 +53,11 @@ int gdri_nic_cq_create(struct gdri_nic *nic, int i)
 	return ret;
 }
 
-int gdri_nic_qp_create(struct gdri_nic *nic, int i)
+static void nic_qp_fill(const struct gdri_nic *nic, int i, uint8_t *in)
 {
 	const struct gdri_net_layout *l = &nic->layout;
-	uint8_t in[PRM_CREATE_QP_IN_BYTES] = {0}, out[PRM_CREATE_QP_OUT_BYTES];
 	void *qpc = gdri_prm_at(in, PRM_QP_IN_QPC);
-	struct gdri_nic_qp *q = &nic->qps[i];
-	char name[GDRI_NIC_QP_NAME];
-	int ret;
+	const struct gdri_nic_qp *q = &nic->qps[i];
 
 	gdri_prm_set(in, PRM_IN_OPCODE, PRM_OP_CREATE_QP);
 	gdri_prm_set(in, PRM_CREATE_QP_UMEM_ID, nic->umem->umem_id);
@@ -81,9 +78,32 @@ int gdri_nic_qp_create(struct gdri_nic *nic, int i)
 	/* Devices that know several formats refuse free-running where it is not configured. */
 	gdri_prm_set(qpc, PRM_QPC_TS_FORMAT,
 		     nic->caps.qp_ts_format ? PRM_QP_TS_DEFAULT : PRM_QP_TS_FREE_RUNNING);
+	if (q->no_record) /* the record's place stays named, as DOCA GPUNetIO has it */
+		gdri_prm_set(qpc, PRM_QPC_SEND_DBR_MODE, PRM_QP_NO_DBR_EXT);
 	gdri_nic_ece_ask(nic, in);
-	ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_QP", i, name), in, sizeof(in),
-				  out, sizeof(out), &q->qp);
+}
+
+/* The queue pair has a record then, in its own page. */
+static void nic_qp_refused(struct gdri_nic *nic, int i, uint8_t *in, const uint8_t *out)
+{
+	gdri_nic_bell_mode_refused(nic, i, (unsigned int)gdri_prm_get(out, PRM_OUT_STATUS),
+				   (unsigned int)gdri_prm_get(out, PRM_OUT_SYNDROME));
+	gdri_prm_set(gdri_prm_at(in, PRM_QP_IN_QPC), PRM_QPC_SEND_DBR_MODE, PRM_QP_DBR_VALID);
+}
+
+int gdri_nic_qp_create(struct gdri_nic *nic, int i)
+{
+	uint8_t in[PRM_CREATE_QP_IN_BYTES] = {0}, out[PRM_CREATE_QP_OUT_BYTES];
+	struct gdri_nic_qp *q = &nic->qps[i];
+	char name[GDRI_NIC_QP_NAME];
+	int ret = 0;
+
+	nic_qp_fill(nic, i, in);
+	if (q->no_record && !gdri_nic_obj_try(nic, in, sizeof(in), out, sizeof(out), &q->qp))
+		nic_qp_refused(nic, i, in, out);
+	if (!q->no_record)
+		ret = gdri_nic_obj_create(nic, gdri_nic_qp_name(nic, "CREATE_QP", i, name), in, sizeof(in), out,
+					  sizeof(out), &q->qp);
 	q->qpn = (uint32_t)gdri_prm_get(out, PRM_CREATE_QP_OUT_QPN);
 	gdri_nic_ece_offered(nic, i, out);
 	return ret;

@@ -41,6 +41,8 @@ static void nic_describe_queue(const struct gdri_nic *nic, int i, struct gdri_qp
 {
 	gdri_net_describe(&nic->layout, i, nic->ring_seen, q);
 	q->db = gdri_nic_bell_of(nic, i);
+	if (nic->qps[i].no_record)
+		q->dbrec = NULL;
 	q->qpn = nic->qps[i].qpn;
 	q->qpn_shifted = gdri_to_be32(q->qpn << 8).be;
 }
@@ -57,8 +59,10 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 		return gdri_nic_failed(nic->name, "mlx5dv_devx_query_eqn", ret,
 				       "see the kernel log (dmesg)");
 	ret = gdri_nic_uar_create(nic, nic->qps, n);
-	if (!ret)
-		ret = gdri_nic_bell_create(nic);
+	if (ret)
+		return ret;
+	gdri_nic_bell_mode_begin(nic);
+	ret = gdri_nic_bell_create(nic);
 	if (!ret)
 		gdri_nic_counters_create(nic);
 	for (i = 0; i < n && !ret; i++) {
@@ -68,6 +72,8 @@ static int create_objects(struct gdri_nic *nic, struct gdri_qp *qps)
 		if (!ret)
 			nic_describe_queue(nic, i, &qps[i]);
 	}
+	if (!ret)
+		gdri_nic_bell_mode_end(nic);
 	return ret;
 }
 
@@ -112,6 +118,7 @@ void gdri_nic_queue_destroy(struct gdri_nic *nic)
 	}
 	if (nic->qps)
 		gdri_nic_uar_destroy(nic->qps, n);
+	gdri_nic_bell_mode_destroy(nic);
 	free(nic->qps);
 	nic->qps = NULL;
 	gdri_nic_counters_destroy(nic);

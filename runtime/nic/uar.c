@@ -22,9 +22,7 @@
 #include "runtime/core/log.h"
 #include "runtime/nic/impl.h"
 
-#define UAR_BF		 0u
-#define UAR_NC		 1u
-#define UAR_NC_DEDICATED (1u << 31) /* not in the headers of older rdma-core */
+#define UAR_NC 1u
 
 /* PRM, "User Access Region": registers of a page */
 #define REG_FIRST    0x800
@@ -68,9 +66,9 @@ int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n)
 		int most; /* queue pairs that this way is good for */
 		const char *text;
 	} ways[] = {
-		{UAR_NC_DEDICATED, INT32_MAX, "dedicated, uncached"},
+		{GDRI_UAR_NC_DEDICATED, INT32_MAX, "dedicated, uncached"},
 		{UAR_NC, REGS_IN_PAGE, "of the context's uncached page"},
-		{UAR_BF, INT32_MAX, "write-combining"},
+		{GDRI_UAR_BF, INT32_MAX, "write-combining"},
 		{UAR_NC, INT32_MAX,
 		 "of the context's uncached page, shared by several queue pairs"},
 	};
@@ -80,7 +78,7 @@ int gdri_nic_uar_create(struct gdri_nic *nic, struct gdri_nic_qp *qps, int n)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (n > ways[i].most)
 			continue;
-		last_resort = ways[i].type == UAR_BF ? mlx5dv_devx_alloc_uar(nic->ctx, UAR_NC) : NULL;
+		last_resort = ways[i].type == GDRI_UAR_BF ? mlx5dv_devx_alloc_uar(nic->ctx, UAR_NC) : NULL;
 		err = alloc_all(nic, qps, n, ways[i].type);
 		if (last_resort)
 			mlx5dv_devx_free_uar(last_resort); /* the context's still */

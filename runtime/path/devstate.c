@@ -101,6 +101,10 @@ static uint32_t flags_of(const struct gdri_state *st)
 		flags |= GDRI_DEV_COMBINES;
 	if (st->net->host_rings)
 		flags |= GDRI_DEV_HOST_RINGS;
+	if (st->net->early)
+		flags |= GDRI_DEV_EARLY;
+	if (st->net->no_record)
+		flags |= GDRI_DEV_NO_RECORD;
 	if (is_late(st))
 		flags |= GDRI_DEV_READ_FLUSH;
 	return flags;

@@ -59,6 +59,7 @@ static int hostq_open_net(struct gdri_state *st, struct gdri_hostq *q, const cha
 	opt.qps_per_pe = 1;
 	opt.ctx_queues = 0;
 	opt.doorbell = GDRI_DOORBELL_GPU;
+	opt.doorbell_mode = GDRI_BELL_RECORD; /* what the device has few of is for kernels */
 	ret = gdri_net_chosen(&opt)->open(&how, &q->net);
 	if (ret)
 		return ret;

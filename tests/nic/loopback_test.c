@@ -29,7 +29,7 @@
 #define LEN    9000u /* several packets at any MTU, and not a multiple of one */
 
 struct config {
-	const char *settings[4];
+	const char *settings[5];
 };
 
 static uint8_t pattern(uint32_t i, uint32_t seed)
@@ -277,6 +277,39 @@ static void check_wrap(const struct link *l)
 
 /* The device has fewer pages of doorbell registers than queue pairs want (SOFTHCA_DEVICE=uar-limit). */
 static bool few_registers;
+static int most_without = INT32_MAX; /* record, of all PEs together (SOFTHCA_DEVICE=norecord-limit) */
+
+/* Who has no record has a page of doorbell registers, and all that can be had have none. Who has to have one behind
+ * those (each PE asks until it is refused) works beside them, and it is said why. */
+static void check_records(struct pair *p)
+{
+	int n = PAIR_PES * (int)p->opt.qps_per_pe, pe, i, j, without, all = 0;
+	char said[64];
+
+	for (pe = 0; pe < PAIR_PES; pe++) {
+		struct gdri_qp *q = p->pe[pe].qps;
+
+		for (i = without = 0; i < n; i++) {
+			without += !q[i].dbrec;
+			assert_int_equal((uintptr_t)q[i].db % 4096 == 0x600, !q[i].dbrec);
+			for (j = 0; j < n && !q[i].dbrec; j++)
+				assert_true(i == j || (uintptr_t)q[i].db / 4096 != (uintptr_t)q[j].db / 4096);
+		}
+		assert_int_equal(p->pe[pe].nic->no_record, without > 0);
+		if (p->opt.doorbell_mode == GDRI_BELL_NO_RECORD) {
+			snprintf(said, sizeof(said), "; %d of %d queue pairs without doorbell record%s", without, n,
+				 without < n ? ": " : "");
+			assert_non_null(strstr(p->pe[pe].nic->bell_text, said));
+		}
+		all += without;
+	}
+	if (p->opt.doorbell_mode != GDRI_BELL_NO_RECORD)
+		assert_int_equal(all, 0);
+	else if (few_registers)
+		assert_in_range(all, 1, n > 2 ? PAIR_PES * n - 1 : PAIR_PES * n);
+	else
+		assert_int_equal(all, most_without < PAIR_PES * n ? most_without : PAIR_PES * n);
+}
 
 static void check_description(struct pair *p)
 {
@@ -297,7 +330,7 @@ static void check_description(struct pair *p)
 			for (j = 0; j < i; j++) {
 				if (!few_registers)
 					assert_ptr_not_equal(q[i].db, q[j].db);
-				assert_ptr_not_equal(q[i].dbrec, q[j].dbrec);
+				assert_true(!q[i].dbrec || q[i].dbrec != q[j].dbrec);
 				assert_int_not_equal(q[i].qpn, q[j].qpn);
 			}
 		}
@@ -313,6 +346,9 @@ static void test_config(void **state)
 	pair_options(&opt, c->settings);
 	assert_int_equal(pair_up(&p, &opt, NULL), 0);
 	check_description(&p);
+#ifdef PAIR_IS_NIC
+	check_records(&p);
+#endif
 	for_each_link(&p, check_all);
 	if (opt.qp_depth == 128)
 		for_each_link(&p, check_wrap);
@@ -617,12 +653,13 @@ static void test_service_level(void **state)
 
 #endif /* PAIR_IS_NIC */
 
-#define CONFIG(cq, depth, slots)                                               \
-	{                                                                      \
-		{                                                              \
-			"CQ=" cq, "QP_DEPTH=" depth, "QPS_PER_PE=" slots, NULL \
-		}                                                              \
+#define CONFIG_BELL(cq, depth, slots, mode)                                                           \
+	{                                                                                             \
+		{                                                                                     \
+			"CQ=" cq, "QP_DEPTH=" depth, "QPS_PER_PE=" slots, "DOORBELL_MODE=" mode, NULL \
+		}                                                                                     \
 	}
+#define CONFIG(cq, depth, slots) CONFIG_BELL(cq, depth, slots, "record")
 #define TEST(fn, i)                                             \
 	{                                                       \
 #fn " " #i, fn, NULL, NULL, (void *)&configs[i] \
@@ -635,6 +672,7 @@ int main(void)
 		CONFIG("one", "1024", "1"),  CONFIG("one", "1024", "4"),
 		CONFIG("ring", "128", "1"),  CONFIG("ring", "128", "4"),
 		CONFIG("ring", "1024", "1"), CONFIG("ring", "1024", "4"),
+		CONFIG_BELL("one", "128", "4", "norecord"), CONFIG_BELL("ring", "128", "1", "norecord"),
 	};
 	const struct CMUnitTest tests[] = {
 		TEST(test_config, 0),
@@ -645,6 +683,8 @@ int main(void)
 		TEST(test_config, 5),
 		TEST(test_config, 6),
 		TEST(test_config, 7),
+		TEST(test_config, 8),
+		TEST(test_config, 9),
 		TEST(test_refused, 0),
 		TEST(test_refused, 4),
 		TEST(test_change, 1),
@@ -659,7 +699,11 @@ int main(void)
 #endif
 	};
 
-	few_registers = strstr(getenv("SOFTHCA_DEVICE") ? getenv("SOFTHCA_DEVICE") : "", "uar-limit") != NULL;
+	const char *device = getenv("SOFTHCA_DEVICE") ? getenv("SOFTHCA_DEVICE") : "";
+
+	few_registers = strstr(device, "uar-limit") != NULL;
+	if (strstr(device, "norecord-limit="))
+		most_without = atoi(strstr(device, "norecord-limit=") + strlen("norecord-limit="));
 	gdri_log_set_level(getenv("GDR_LOG") ? GDRI_LOG_DEBUG : GDRI_LOG_WARN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,6 +185,59 @@ static void test_create_qp(void **state)
 	assert_int_equal(bits(0, 0x20, 7, 6), 0); /* devices without the capability: free-running */
 }
 
+/* Without a record, then with one, where the first command is refused, and for all behind it. */
+static void test_create_qp_without_record(void **state)
+{
+	static uint8_t page[4096];
+
+	(void)state;
+	set_up_nic(256, GDRI_CQ_ONE);
+	uar.reg_addr = page + 0x800;
+	for (int i = 3; i < 6; i++) {
+		qps[i].uar = &uar;
+		qps[i].no_record = true;
+		qps[i].db = page + 0x600;
+	}
+	assert_int_equal(gdri_nic_qp_create(&nic, 3), 0);
+	assert_int_equal(n_sent, 1);
+	assert_int_equal(bits(0, 0x98, 31, 30), 1); /* send_dbr_mode: NO_DBR_EXT */
+	fail_at = 2;
+	fail_status = 0x0f;
+	assert_int_equal(gdri_nic_qp_create(&nic, 4), 0);
+	assert_int_equal(qps[4].qpn, 0xabcdef);
+	assert_int_equal(n_sent, 3);
+	assert_int_equal(bits(1, 0x98, 31, 30), 1);
+	assert_int_equal(bits(2, 0x98, 31, 30), 0);
+	assert_int_equal(bits(2, 0x24, 23, 0), 0x31415); /* uar_page */
+	assert_int_equal(gdri_nic_qp_create(&nic, 5), 0);
+	assert_int_equal(n_sent, 4);
+	assert_int_equal(bits(3, 0x98, 31, 30), 0);
+	for (int i = 3; i < 6; i++) {
+		assert_int_equal(qps[i].no_record, i == 3);
+		assert_ptr_equal(qps[i].db, page + (i == 3 ? 0x600 : 0x800));
+	}
+	nic.opt.doorbell_mode = GDRI_BELL_NO_RECORD;
+	gdri_nic_bell_mode_end(&nic);
+	assert_true(nic.net.no_record && !nic.net.early);
+	assert_string_equal(nic.bell_text, "; 1 of 6 queue pairs without doorbell record: CREATE_QP (queue pair 0 to PE "
+					   "2) refused: status 0x0f, syndrome 0x12000034");
+}
+
+/* A thread of the host that rings would see the first of two doorbells alone. */
+static void test_early(void **state)
+{
+	(void)state;
+	for (int thread = 0; thread < 2; thread++) {
+		set_up_nic(256, GDRI_CQ_ONE);
+		nic.opt.doorbell_mode = GDRI_BELL_EARLY;
+		nic.net.host_rings = thread;
+		gdri_nic_bell_mode_end(&nic);
+		assert_int_equal(nic.net.early, !thread);
+		assert_false(nic.net.no_record);
+		assert_int_equal(strlen(nic.bell_text) != 0, !thread);
+	}
+}
+
 static struct gdri_nic_route route_to(uint16_t lid)
 {
 	struct gdri_nic_route r = {remote, {0x52, 0x54, 0x01, 0x02, 0x03, 0x04}, 4, false};
@@ -583,6 +636,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_cq),   cmocka_unit_test(test_create_qp),
+		cmocka_unit_test(test_create_qp_without_record), cmocka_unit_test(test_early),
 		cmocka_unit_test(test_order), cmocka_unit_test(test_order_agree), cmocka_unit_test(test_modify_self),
 		cmocka_unit_test(test_ece),
 		cmocka_unit_test(test_modify_roce), cmocka_unit_test(test_modify_ib),

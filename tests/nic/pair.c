@@ -188,8 +188,11 @@ static void full_barrier(void)
 static void ring(struct gdri_qp *qp, uint64_t first_dwords)
 {
 	/* Release: pairs with the NIC's read of the record before that of the blocks. */
-	__atomic_store_n(qp->dbrec, __builtin_bswap32((uint32_t)qp->rsvd & 0xffff),
-			 __ATOMIC_RELEASE);
+	if (qp->dbrec)
+		__atomic_store_n(qp->dbrec, __builtin_bswap32((uint32_t)qp->rsvd & 0xffff),
+				 __ATOMIC_RELEASE);
+	else /* the doorbell itself counts blocks */
+		first_dwords = (uint64_t)qp->qpn_shifted << 32 | __builtin_bswap32((uint32_t)qp->rsvd << 8 & 0xffff00);
 	full_barrier();
 	/* Release: pairs with the NIC's read of the register. */
 	__atomic_store_n(qp->db, first_dwords, __ATOMIC_RELEASE);

@@ -28,7 +28,7 @@ static struct {
 	int no_nc;
 	int nc_seen, needs_nc_first; /* what BF took is not given back before the context ends */
 } model;
-static uint8_t pages[MANY][PAGE], nc_page[PAGE];
+static uint8_t pages[MANY][PAGE] __attribute__((aligned(PAGE))), nc_page[PAGE];
 static struct mlx5dv_devx_uar nc_uar;
 static int n_live, n_handed;
 
@@ -169,6 +169,49 @@ static void test_used_up(void **state)
 	done(20);
 }
 
+/* Of n queue pairs without a record; left: registers beside those that all have; a page has four, of old libraries two,
+ * which have all in one page first. */
+static void check_own(int knows, int n, int left, int expected)
+{
+	static struct gdri_nic nic;
+	int i, j, without = 0;
+
+	assert_int_equal(create(knows, knows ? n + left : 0, knows ? MANY : left, 0, n), 0);
+	memset(&nic, 0, sizeof(nic));
+	nic.layout.n = (size_t)n;
+	nic.qps = qps;
+	nic.opt.doorbell_mode = GDRI_BELL_NO_RECORD;
+	nic.caps.no_record = true;
+	gdri_nic_bell_mode_begin(&nic);
+	for (i = 0; i < n; i++) {
+		if (qps[i].no_record)
+			assert_ptr_equal(qps[i].db, (uint8_t *)qps[i].uar->base_addr + 0x600);
+		else
+			assert_ptr_not_equal(qps[i].db, (uint8_t *)qps[i].uar->base_addr + 0x600);
+		for (j = 0; j < n && qps[i].no_record; j++)
+			assert_true(j == i || qps[j].uar->page_id != qps[i].uar->page_id);
+		without += qps[i].no_record;
+	}
+	assert_int_equal(without, expected);
+	assert_int_equal(*nic.bell_why != 0, expected < n);
+	gdri_nic_uar_destroy(qps, n);
+	gdri_nic_bell_mode_destroy(&nic);
+	assert_int_equal(n_live, 0);
+}
+
+static void test_own(void **state)
+{
+	(void)state;
+	check_own(1, 8, MANY - 8, 8);
+	check_own(1, 5, MANY - 5, 5);
+	check_own(1, 8, 7, 2); /* the first registers of two pages */
+	check_own(1, 5, 3, 0); /* all in the page of the fifth */
+	check_own(1, 5, 4, 1);
+	check_own(1, 8, 0, 0);
+	check_own(0, 4, MANY, 4);
+	check_own(0, 4, 3, 2);
+}
+
 static void test_wanted(void **state)
 {
 	(void)state;
@@ -191,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_dedicated),
 		cmocka_unit_test(test_old_library),
 		cmocka_unit_test(test_used_up),
+		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_wanted),
 	};
 

@@ -12,18 +12,34 @@ struct weak_nic {
 	{
 	}
 
-	/* The record by itself, as behind an earlier doorbell; or since a doorbell came. */
-	void look()
+	static uint64_t doorbell()
+	{
+		return gdri_bswap32((uint32_t)obj->word[W_DB].load(rl::mo_acquire, $) << 8);
+	}
+
+	/* The record by itself, as behind an earlier doorbell; or since a doorbell came. One that came early says
+	 * nothing of the record; the NIC may go by its index, which may be older than what it knows. */
+	uint64_t index()
 	{
 		uint64_t rung = 0, record;
-		int bell = rl::rand(2) != 0;
+		int bell = rl::rand(2) != 0, early = (scen->flags & GDRI_DEV_EARLY) != 0;
 
+		if (scen->flags & GDRI_DEV_NO_RECORD || (early && bell))
+			return doorbell();
 		if (bell)
-			rung = gdri_bswap32((uint32_t)obj->word[W_DB].load(rl::mo_acquire, $) << 8);
+			rung = doorbell();
 		record = gdri_bswap32((uint32_t)obj->word[W_DBREC].load(rl::mo_acquire, $));
 		if (bell)
 			RL_ASSERT((int16_t)(uint16_t)(record - rung) >= 0);
-		record = (uint16_t)(record - pi);
+		return record;
+	}
+
+	void look()
+	{
+		uint64_t record = (uint16_t)(index() - pi);
+
+		if (scen->flags & GDRI_DEV_EARLY && (int16_t)(uint16_t)record < 0)
+			return;
 		RL_ASSERT(record <= (uint64_t)scen->depth);
 		pi += record;
 	}

@@ -95,6 +95,8 @@ static const struct weak_scenario weak_scenarios[] = {
 	{"flush", 3, 3, WEAK_ONE, 8, 0, 1, 4, 0, 0, 1, 1, 0, 0, 0},
 	{"fence", 3, 2, WEAK_ONE, 8, 1, 1, 4, 0, 0, -1, 0, 1, 0, 0},
 	{"rings", 2, 3, WEAK_ONE, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_HOST_RINGS, 0},
+	{"early", 3, 2, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_EARLY, 0},
+	{"direct", 3, 2, WEAK_ONE | WEAK_TWO | WEAK_GROUP, 8, 0, 1, 4, 0, 0, -1, 0, 0, GDRI_DEV_NO_RECORD, 0},
 };
 static const struct weak_scenario *scen;
 
@@ -115,7 +117,7 @@ struct weak_queue : rl::test_suite<weak_queue, WEAK_THREADS> {
 		memset(&truth, 0, sizeof(truth));
 		qp->sq = weak_mem.sq;
 		qp->db = &weak_mem.db;
-		qp->dbrec = &weak_mem.dbrec;
+		qp->dbrec = scen->flags & GDRI_DEV_NO_RECORD ? NULL : &weak_mem.dbrec;
 		qp->cq = weak_mem.cq;
 		qp->depth = (uint32_t)scen->depth;
 		qp->cq_mask = scen->ring ? qp->depth - 1 : 0;

@@ -38,7 +38,7 @@ struct GDRI_ALIGNED gdri_qp {
 	/* constants (host) */
 	uint8_t *sq;		 /* depth blocks */
 	uint64_t *db;		 /* doorbell register, or a word that a thread polls: one 8-byte store */
-	uint32_t *dbrec;	 /* send doorbell record (the second dword), big-endian */
+	uint32_t *dbrec;	 /* send doorbell record (the second dword), big-endian; NULL: the doorbell tells all */
 	struct gdri_cqe *cq;	 /* cq_mask + 1 entries of 64 bytes */
 	uint32_t qpn_shifted;	 /* qpn << 8, big-endian as it stands in WQE and doorbell */
 	uint32_t qpn;
@@ -418,6 +418,9 @@ enum { /* gdri_dev.flags (host) */
 	GDRI_DEV_LOCAL_SYNC = 32, /* a sync shows the PEs what was stored in the own heap, no puts: as NVSHMEM's */
 	GDRI_DEV_RELAXED = 64,	  /* the network may place two writes of a queue in any order */
 	GDRI_DEV_COMBINES = 128,  /* queues carry GDRI_OPMOD_COMBINE */
+	GDRI_DEV_EARLY = 256,	  /* doorbells are rung before the record is written, too */
+	GDRI_DEV_NO_RECORD = 512, /* some queues have no doorbell record */
+	GDRI_DEV_BELLS = GDRI_DEV_HOST_RINGS | GDRI_DEV_EARLY | GDRI_DEV_NO_RECORD,
 };
 
 /* A search for who is to blame for a wait (diag/blame.h), by who holds blame_lock: here, and not in local memory, of

@@ -99,34 +99,55 @@ GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
 	return gdri_likely(rsvd <= end) || ((base ^ end) & ~(uint64_t)(GDRI_BATCH - 1));
 }
 
+/* Where it is not a record and then a register's doorbell, see GDRI_DEV_BELLS. F1 stands before, R1 behind. */
+GDRI_NOINLINE void gdri_sq_ring_by(uint64_t *db, uint32_t *dbrec, uint64_t bell, uint32_t flags)
+{
+	GDRI_BY_ABI(gdri_sq_ring_by);
+	if (flags & GDRI_DEV_EARLY) /* a NIC that goes by the doorbell's index need not wait for F2 */
+		gdri_st_mmio_u64(db, bell);
+	if (dbrec) {
+		gdri_st_fenced_u32(dbrec, (uint32_t)bell << 8);
+		gdri_fence_release_nic(); /* F2 */
+	}
+	gdri_st_mmio_u64(db, bell);
+	/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
+	 * this store before the next poster's, through the turn (R1, A1). */
+	if (flags & GDRI_DEV_HOST_RINGS)
+		gdri_fence_gpu();
+	else if (!dbrec)
+		gdri_fence_release_nic(); /* F6: as F5, of a register without a record that tells which is younger */
+}
+
 /* The caller has seen the turn, ready == base: everything before base is published. The fence behind that look
  * acquires the blocks of earlier reservers (A1, with the R1 of each of them), in both branches; ordered: it was made,
  * with the scope that a NIC needs. */
 GDR_DEVICE void gdri_sq_pass_on(const struct gdri_dev *dev, struct gdri_qp *qp, struct gdri_bell b,
 				uint64_t base, uint32_t n, uint32_t last2, int ordered)
 {
-	uint64_t end = base + n;
-	uint32_t pi;
+	uint64_t end = base + n, bell;
+	uint32_t pi, bells;
 
 	if (gdri_sq_must_ring(b.rsvd, base, end)) {
 		pi = gdri_bswap32((uint32_t)end & 0xffffu);
+		bell = (uint64_t)b.qpn_shifted << 32 | pi >> 8;
+		bells = gdri_k(dev, flags) & GDRI_DEV_BELLS;
 		/* F1: blocks (own, and by cumulativity those acquired with the turn) and
 		 * payload before the index, which makes the NIC read them. */
 		if (!ordered)
 			gdri_fence_nic();
-		gdri_st_fenced_u32(b.dbrec, pi);
-		/* F2: record before doorbell: the doorbell only says "look". */
-		gdri_fence_release_nic();
-		gdri_st_mmio_u64(b.db, (uint64_t)b.qpn_shifted << 32 | pi >> 8);
-		/* F5: the word is memory, of which the host sees what was stored last, and passes that on. Orders
-		 * this store before the next poster's, through the turn (R1, A1). */
-		if (gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_HOST_RINGS))
-			gdri_fence_gpu();
+		if (gdri_unlikely(bells)) {
+			gdri_sq_ring_by(b.db, b.dbrec, bell, bells);
+		} else {
+			gdri_st_fenced_u32(b.dbrec, pi);
+			/* F2: record before doorbell: the doorbell only says "look". */
+			gdri_fence_release_nic();
+			gdri_st_mmio_u64(b.db, bell);
+		}
 	} else if (!ordered) {
 		gdri_fence_gpu();
 	}
-	/* R1, by the last fence: hands over the turn. A register's doorbell, which is behind that fence, need
-	 * not be on its way before the next one's: the NIC sees both, and the record tells which is younger. */
+	/* R1, by the last fence: hands over the turn. A register's doorbell behind a record is behind that fence, and
+	 * need not be on its way before the next one's: the NIC sees both, and the record tells which is younger. */
 	gdri_st_fenced_u64(&qp->ready, end << 1 | last2);
 }
 
