@@ -100,9 +100,8 @@ GDR_DEVICE int gdri_sq_must_ring(uint64_t rsvd, uint64_t base, uint64_t end)
 }
 
 /* Where it is not a record and then a register's doorbell, see GDRI_DEV_BELLS. F1 stands before, R1 behind. */
-GDRI_NOINLINE void gdri_sq_ring_by(uint64_t *db, uint32_t *dbrec, uint64_t bell, uint32_t flags)
+GDR_DEVICE void gdri_sq_ring_by(uint64_t *db, uint32_t *dbrec, uint64_t bell, uint32_t flags)
 {
-	GDRI_BY_ABI(gdri_sq_ring_by);
 	if (flags & GDRI_DEV_EARLY) /* a NIC that goes by the doorbell's index need not wait for F2 */
 		gdri_st_mmio_u64(db, bell);
 	if (dbrec) {
