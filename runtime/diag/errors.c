@@ -111,8 +111,8 @@ static void describe_broken(struct text *t, const struct gdri_error *e)
 	else if (e->reason)
 		text_add(t, "all calls of team %u end with this until it is destroyed", e->reason - 1);
 	else
-		text_add(t, "gdr_barrier_all, gdr_sync_all and the host's collective calls of all PEs end with this "
-			    "until gdr_finalize; teams, GDR_TEAM_WORLD too, keep a status of their own");
+		text_add(t, "gdr_barrier_all, gdr_sync_all and host calls of all PEs end with this until gdr_finalize; "
+			    "teams go on");
 }
 
 /* What of a grid did not come: struct gdri_waiter.last of gdri_grid_meet. */

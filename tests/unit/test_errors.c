@@ -301,6 +301,55 @@ static void a_broken_team_says_how_long(void **state)
 	}
 }
 
+/* What a broken call's record says by `e`, for each status that a PE gives up with, ends with what to do. */
+static void broken_ends_whole(struct gdri_error *e, int peer, uint32_t op, uint64_t left)
+{
+	static const int all[] = {
+#define ROW(name, number, text) -GDR_##name,
+		GDR_STATUS_LIST(ROW)
+#undef ROW
+	};
+	struct gdr_error out;
+	const char *end;
+	size_t len;
+
+	e->peer = peer;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i] > -GDR_ETIMEOUT)
+			continue;
+		e->status = all[i];
+		e->local = gdri_fault_word_of(GDRI_MAX_PES - 2, peer, all[i], op) | left;
+		gdri_error_describe(e, &out);
+		len = strlen(out.text);
+		assert_true(len < sizeof(out.text) - 1);
+		if (all[i] != -GDR_EPEERLOST)
+			continue;
+		end = left ? "; what other PEs wait for comes before gdr_finalize" : "; look at that PE and its node";
+		assert_string_equal(out.text + len - strlen(end), end);
+	}
+}
+
+/* The text has room for the longest names, numbers and statuses. */
+static void a_broken_call_says_all(void **state)
+{
+	struct gdri_state st = {.pe = GDRI_MAX_PES - 1, .call = "gdr_symmetric_unregister"};
+	struct gdri_error e = {.kind = GDRI_ERROR_BROKEN};
+	static const uint32_t whose[] = {0, 1, GDRI_MAX_TEAMS}; /* as struct gdri_error.reason */
+
+	(void)state;
+	job = &st;
+	for (size_t i = 0; i < sizeof(whose) / sizeof(whose[0]); i++) {
+		e.reason = whose[i];
+		for (uint32_t op = GDRI_NONE; op < GDRI_N_OPS; op++) {
+			e.op = op;
+			broken_ends_whole(&e, GDRI_MAX_PES - 3, op, 0);
+			broken_ends_whole(&e, GDRI_MAX_PES - 3, op, GDRI_FAULT_LEFT);
+			broken_ends_whole(&e, st.pe, op, 0);
+		}
+	}
+	job = NULL;
+}
+
 static void a_wait_names_both_ends(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_BARRIER,
@@ -713,6 +762,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_names_the_call),
 		cmocka_unit_test(a_job_of_nvshmem_has_its_names),
 		cmocka_unit_test(a_broken_team_says_how_long),
+		cmocka_unit_test(a_broken_call_says_all),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(a_wait_names_the_call_on_a_stream),
 		cmocka_unit_test(a_wait_names_its_limit),
