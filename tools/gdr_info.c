@@ -28,6 +28,12 @@ static int usage(FILE *f)
 	return f == stdout ? 0 : 2;
 }
 
+static int wrong(const char *why, const char *word)
+{
+	fprintf(stderr, "gdr_info: %s%s\n", why, word);
+	return usage(stderr);
+}
+
 static int print_env(void)
 {
 	struct gdri_options opt;
@@ -171,11 +177,17 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "evh", longs, NULL)) != -1) {
 		if (c == 'j')
 			json = true;
+		else if (c == '?') /* getopt said why */
+			return usage(stderr);
+		else if (what != -1)
+			return wrong("one option at a time, but for --check --json", "");
 		else
-			what = what == -1 ? c : '?';
+			what = c;
 	}
-	if (optind < argc || (json && what != 'k'))
-		return usage(stderr);
+	if (optind < argc)
+		return wrong("takes no argument: ", argv[optind]);
+	if (json && what != 'k')
+		return wrong("--json goes with --check", "");
 	switch (what) {
 	case -1:
 		return print_job();
@@ -191,6 +203,6 @@ int main(int argc, char **argv)
 	case 'v':
 		return print_version();
 	default:
-		return usage(what == 'h' ? stdout : stderr);
+		return usage(stdout);
 	}
 }
