@@ -64,17 +64,28 @@ const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_fo
 	}
 }
 
-/* The bytes are in the heap, behind what the library keeps there, and the object is aligned. */
+#define TOO_MANY (~0ull) /* bytes: more than the heap could have */
+
+/* The bytes are in the heap, behind what the library keeps there. */
+static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
+{
+	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes;
+
+	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base) >= begin && gdri_window_has(st, ptr, len);
+}
+
+/* As heap_has, and the object is aligned. */
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const void *ptr,
 		   uint64_t len)
 {
-	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes;
-	uint64_t at = (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base);
 	uint64_t align = q->size < 8 ? q->size : 8;
 
 	if (!len)
 		return 0;
-	if (at < begin || !gdri_window_has(st, ptr, len))
+	if (len == TOO_MANY)
+		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu elements of %u bytes is not in the symmetric heap",
+				 call, ptr, (unsigned long long)q->n, q->size);
+	if (!heap_has(st, ptr, len))
 		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu bytes is not in the symmetric heap", call,
 				 ptr, (unsigned long long)len);
 	if ((uintptr_t)ptr % align)
@@ -106,8 +117,7 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 	return ret;
 }
 
-/* n elements `step` apart: the lowest address and the bytes from there, 0 bytes when that is more
- * than the heap could have. */
+/* n elements `step` apart: the lowest address and the bytes from there, or TOO_MANY. */
 static uint64_t request_span(const struct gdri_state *st, const struct gdri_request *q, const void **ptr,
 			     int64_t step)
 {
@@ -115,10 +125,26 @@ static uint64_t request_span(const struct gdri_state *st, const struct gdri_requ
 	uint64_t most = gdri_window_reach(st);
 
 	if (gaps && (gaps > most || apart > most / q->size / gaps))
-		return ~0ull;
+		return TOO_MANY;
 	if (step < 0)
 		*ptr = (const uint8_t *)*ptr - gaps * apart * q->size;
 	return (gaps * apart + 1) * q->size;
+}
+
+/* The remote side of a strided transfer. *lowest, *len: of all of it. */
+static int check_strided(const struct gdri_state *st, const struct gdri_request *q, const char *call,
+			 const void **lowest, uint64_t *len)
+{
+	bool is_put = q->what == GDRI_RQ_IPUT;
+	int64_t step = is_put ? q->strided.dst_step : q->strided.src_step;
+	const void *first = *lowest;
+
+	*len = q->n ? request_span(st, q, lowest, step) : 0;
+	if (!*len || (*len != TOO_MANY && heap_has(st, *lowest, *len)))
+		return 0;
+	return gdri_fail(-GDR_EINVAL, "%s: %s %p, %llu elements of %u bytes with a stride of %lld, is not in the "
+			 "symmetric heap", call, is_put ? "dest" : "source", first, (unsigned long long)q->n, q->size,
+			 (long long)step);
 }
 
 static int check_transfer(const struct gdri_state *st, const struct gdri_request *q, const char *call)
@@ -126,17 +152,17 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
 	const void *remote = q->what == GDRI_RQ_SIGNAL ? q->signal.word : remote_is_src ? q->src : q->dst;
 	uint64_t len = q->size;
-	int ret;
+	int ret = 0;
 
 	if (q->pe < 0 || q->pe >= st->n_pes)
 		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe,
 				 st->n_pes);
 	if (q->what == GDRI_RQ_IPUT || q->what == GDRI_RQ_IGET)
-		len = q->n ? request_span(st, q, &remote,
-					  q->what == GDRI_RQ_IPUT ? q->strided.dst_step : q->strided.src_step) : 0;
+		ret = check_strided(st, q, call, &remote, &len);
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
-		len = q->n > gdri_window_reach(st) / q->size ? ~0ull : q->n * q->size;
-	ret = in_heap(st, q, call, remote, len);
+		len = q->n > gdri_window_reach(st) / q->size ? TOO_MANY : q->n * q->size;
+	if (!ret)
+		ret = in_heap(st, q, call, remote, len);
 	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src))
 		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
 				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
@@ -158,7 +184,7 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 		return gdri_fail(-GDR_EINVAL, "%s: there is no comparison %u", call, w->cmp);
 	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes))
 		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe, st->n_pes);
-	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? ~0ull : (q->n ? q->n : 1) * q->size);
+	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
 }
 
 int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call)

@@ -2,6 +2,7 @@
 /* Operations of host threads by type (gdr/host_ops.h), but for collectives, of every type and size, from local memory
  * that is neither in the heap nor registered. All looks at own memory are transfers: it may be a GPU's. C and C++. */
 #include "tests/multi/multi.h"
+#include "tests/multi/said.h"
 
 #include <gdr/host_ops.h>
 
@@ -294,6 +295,35 @@ static void refused(void)
 	zero_word();
 }
 
+/* Strided objects that are not in the heap, by as much as wraps: what the caller gave is said. */
+static void refused_strides(void)
+{
+	const ptrdiff_t strides[] = {PTRDIFF_MAX, PTRDIFF_MIN, 1ll << 40, -1};
+	int v = 1, *o = (int *)(void *)heap;
+	char text[128];
+
+	if (multi_pe != 0)
+		return;
+	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
+		size_t n = strides[i] == -1 ? SIZE_MAX : 3;
+
+		snprintf(text, sizeof(text),
+			 ", %zu elements of 4 bytes with a stride of %td, is not in the symmetric heap", n, strides[i]);
+		said_begin();
+		CHECK_EQ(gdr_host_int_iput(o, &v, strides[i], 1, n, 0), -GDR_EINVAL);
+		said_expect(text, NULL);
+		said_begin();
+		CHECK_EQ(gdr_host_int_iget(&v, o, 1, strides[i], n, 0), -GDR_EINVAL);
+		said_expect(text, NULL);
+		said_begin();
+		CHECK_EQ(gdr_int_iput_on_stream(o, o, strides[i], 1, n, 0, NULL), -GDR_EINVAL);
+		said_expect(text, NULL);
+	}
+	said_begin();
+	CHECK_EQ(gdr_host_int_put_signal(o, &v, SIZE_MAX / 2, word, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
+	said_expect("with 9223372036854775807 elements of 4 bytes is not in the symmetric heap", NULL);
+}
+
 static void outside(void)
 {
 	int v = 0;
@@ -331,6 +361,7 @@ int main(void)
 	signals();
 	together();
 	refused();
+	refused_strides();
 	CHECK_OK(gdr_free(heap));
 	return multi_end("host_ops");
 }
