@@ -18,7 +18,9 @@ bool gdri_nic_obj_try(struct gdri_nic *nic, const void *in, size_t in_bytes, voi
 int gdri_nic_obj_create(struct gdri_nic *nic, const char *what, const void *in, size_t in_bytes,
 			void *out, size_t out_bytes, struct mlx5dv_devx_obj **obj)
 {
-	return gdri_nic_obj_try(nic, in, in_bytes, out, out_bytes, obj) ? 0 : gdri_nic_command_failed(nic->name, what, errno, out);
+	return gdri_nic_obj_try(nic, in, in_bytes, out, out_bytes, obj)
+		       ? 0
+		       : gdri_nic_command_failed(nic->name, what, errno, out);
 }
 
 int gdri_nic_obj_query(struct gdri_nic *nic, const char *what, struct mlx5dv_devx_obj *obj, const void *in,

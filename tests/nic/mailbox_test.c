@@ -219,8 +219,9 @@ static void test_create_qp_without_record(void **state)
 	nic.opt.doorbell_mode = GDRI_BELL_NO_RECORD;
 	gdri_nic_bell_mode_end(&nic);
 	assert_true(nic.net.no_record && !nic.net.early);
-	assert_string_equal(nic.bell_text, "; 1 of 6 queue pairs without doorbell record: CREATE_QP (queue pair 0 to PE "
-					   "2) refused: status 0x0f, syndrome 0x12000034");
+	assert_string_equal(nic.bell_text,
+			    "; 1 of 6 queue pairs without doorbell record: CREATE_QP (queue pair 0 to PE 2) refused: "
+			    "status 0x0f, syndrome 0x12000034");
 }
 
 /* A thread of the host that rings would see the first of two doorbells alone. */
