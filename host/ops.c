@@ -4,6 +4,7 @@
 #include <gdr/device.h>
 #include <gdr/impl/request/submit.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,9 +14,11 @@
 #include "runtime/core/range.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/cuda/cuda_map.h"
+#include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
 #include "runtime/exec/exec.h"
 #include "runtime/exec/staging.h"
+#include "runtime/team/join_record.h"
 
 #define LOOKS_AWAKE 100 /* before a wait sleeps between looks */
 
@@ -103,16 +106,35 @@ static int wait_seen(struct gdri_state *st, const struct gdri_request *q, const 
 	return ops_run(st, &any, call);
 }
 
+static uint64_t wait_offset(const struct gdri_state *st, const struct gdri_request *q)
+{
+	return (uint64_t)((uintptr_t)q->wait.words - (uintptr_t)st->heap->base);
+}
+
+/* Whose word it is, and of the PEs that could have written it those that take no part any more. No kernel waits, whose
+ * chain others could follow. */
+static int wait_too_long(const struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	char place[96], left[64] = "";
+	int pe;
+
+	gdri_place_text(wait_offset(st, q), place, sizeof(place));
+	for (pe = 0; pe < st->n_pes && !gdri_join_finalizes(st, pe); pe++)
+		;
+	if (pe < st->n_pes)
+		snprintf(left, sizeof(left), "; PE %d has called gdr_finalize", pe);
+	return gdri_fail(-GDR_ETIMEOUT, "%s: the word at %p%s did not hold within GDR_TIMEOUT, %d ms%s; "
+			 "gdr_signal_wait_until_from in a kernel would name who did not signal", call, q->wait.words,
+			 place, (int)st->opt.timeout_ms, left);
+}
+
 /* 0: look again. */
 static int wait_gives_up(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t end)
 {
 	/* relaxed: the flag carries nothing */
 	if (__atomic_load_n(st->abort_word, __ATOMIC_RELAXED))
 		return -GDR_EABORTED;
-	if (gdri_now_ns() >= end)
-		return gdri_fail(-GDR_ETIMEOUT, "%s: the word at %p did not hold within GDR_TIMEOUT, %d ms", call,
-				 q->wait.words, (int)st->opt.timeout_ms);
-	return gdri_lost_any(st);
+	return gdri_now_ns() >= end ? wait_too_long(st, q, call) : gdri_lost_any(st);
 }
 
 /* Of memory of a GPU, by copies: no kernel knows a limit of the caller's. */
@@ -144,7 +166,7 @@ static int wait_by_looks(struct gdri_state *st, const struct gdri_request *q, co
 	}
 }
 
-static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+static int wait_until(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
 {
 	const struct gdri_rq_wait *w = &q->wait;
 
@@ -153,6 +175,18 @@ static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const c
 	if (st->cuda)
 		return wait_by_looks(st, q, call, limit_ns);
 	return gdri_wait_all(w->words, 1, NULL, NULL, w->value, q->size, (int)w->is_signed, (int)w->cmp, limit_ns);
+}
+
+/* Device code waits, and its record is told by the name of the host's call. */
+static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+{
+	struct gdri_wait_name *name = gdri_wait_name_begin(&st->host_waits, wait_offset(st, q), q->size, call);
+	int ret = wait_until(st, q, call, limit_ns);
+
+	/* at a limit of the caller's there is no record */
+	if (!ret || (ret == -GDR_ETIMEOUT && limit_ns / 1000000u < (uint64_t)st->opt.timeout_ms))
+		gdri_wait_name_end(name, call);
+	return ret;
 }
 
 static int ops_call(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
@@ -183,9 +217,17 @@ static int ops_call(struct gdri_state *st, const struct gdri_request *q, const c
 	}
 }
 
+static const char *ops_name(const struct gdri_request *q, uint64_t limit_ns)
+{
+	if (q->what != GDRI_RQ_WAIT || limit_ns == GDRI_HOST_NO_LIMIT)
+		return gdri_request_call(q, GDRI_FORM_HOST);
+	return q->size == 8 && !q->wait.is_signed ? "gdr_host_signal_wait_until_for or gdr_host_TYPE_wait_until_for"
+						  : "gdr_host_TYPE_wait_until_for";
+}
+
 int gdri_host_call(const struct gdri_request *q, uint64_t limit_ns, void *value)
 {
-	const char *call = gdri_request_call(q, GDRI_FORM_HOST);
+	const char *call = ops_name(q, limit_ns);
 	struct gdri_state *st = gdri_need_state(call);
 	int ret = st ? gdri_request_check(st, q, call) : -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_TRANSFER, call);

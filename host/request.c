@@ -229,8 +229,9 @@ int gdri_request_on_stream(const struct gdri_request *q, gdr_stream_t stream)
 	if (ret || is_nothing(st, q))
 		return ret;
 	if (q->what == GDRI_RQ_WAIT)
-		gdri_stream_wait_begin(st, (uint64_t)((uintptr_t)q->wait.words - (uintptr_t)st->heap->base),
-				       (q->n ? q->n : 1) * q->size, call);
+		gdri_wait_name_begin(&st->stream_waits,
+				     (uint64_t)((uintptr_t)q->wait.words - (uintptr_t)st->heap->base),
+				     (q->n ? q->n : 1) * q->size, call);
 	return gdri_host_failed(st, st->cuda ? gdri_exec_on_stream(st, q, stream)
 					     : on_host_stream(st, q, call, stream));
 }

@@ -44,14 +44,15 @@ struct gdri_reg { /* a registered buffer, beside its entry in gdri_dev.buffers *
 	void *handle; /* of the NIC; NULL: no NIC in use */
 };
 
-/* The latest waits that were put on streams: a record of one has the name of device code's call. */
-#define GDRI_STREAM_WAITS 16
-struct gdri_stream_waits {
+/* The latest waits of one kind that device code carries out for a call of the host's: a record of one has the name of
+ * device code's call. */
+#define GDRI_WAIT_NAMES 16
+struct gdri_wait_names {
 	uint32_t n; /* ever */
-	struct gdri_stream_wait {
+	struct gdri_wait_name {
 		uint64_t offset, len; /* of the words, in the heap */
 		const char *call; /* a literal; NULL: none */
-	} list[GDRI_STREAM_WAITS];
+	} list[GDRI_WAIT_NAMES];
 };
 
 struct gdri_state {
@@ -112,7 +113,7 @@ struct gdri_state {
 	uint64_t host_barriers; /* see host_barrier.h */
 	const char *call;	/* the latest collective call of host threads, for messages: gdri_call_begin */
 	uint64_t call_ns;	/* since when; 0: there was none */
-	struct gdri_stream_waits stream_waits; /* of any thread, for messages: gdri_stream_wait_begin */
+	struct gdri_wait_names stream_waits, host_waits; /* of any thread, for messages: gdri_wait_name_begin */
 	bool nvshmem;	  /* init came by NVSHMEM's names */
 	int more_users;	  /* than the one that gdr_init made: gdri_users */
 	bool kernels_late; /* kernels did not end in time, and the log has said so */
@@ -154,18 +155,27 @@ static inline void gdri_call_begin(struct gdri_state *st, const char *call)
 	__atomic_store_n(&st->call, call, __ATOMIC_RELEASE); /* pairs with the acquire in gdri_place_call */
 }
 
-/* A wait for words of the heap goes to a stream, by a call whose name is a literal. Who describes a record of it looks
- * meanwhile: a record that is half another wait's spoils a name in a message. */
-static inline void gdri_stream_wait_begin(struct gdri_state *st, uint64_t offset, uint64_t len, const char *call)
+/* A wait for words of the heap begins, by a call whose name is a literal. Who describes a record of it looks meanwhile:
+ * a record that is half another wait's spoils a name in a message. */
+static inline struct gdri_wait_name *gdri_wait_name_begin(struct gdri_wait_names *names, uint64_t offset, uint64_t len,
+							  const char *call)
 {
 	/* relaxed, as the next ones: gives out places, and pairs with nothing */
-	uint32_t i = __atomic_fetch_add(&st->stream_waits.n, 1, __ATOMIC_RELAXED) % GDRI_STREAM_WAITS;
-	struct gdri_stream_wait *w = &st->stream_waits.list[i];
+	uint32_t i = __atomic_fetch_add(&names->n, 1, __ATOMIC_RELAXED) % GDRI_WAIT_NAMES;
+	struct gdri_wait_name *w = &names->list[i];
 
 	__atomic_store_n(&w->call, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->offset, offset, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->len, len, __ATOMIC_RELAXED);
-	__atomic_store_n(&w->call, call, __ATOMIC_RELEASE); /* pairs with the acquire in gdri_place_stream_wait */
+	__atomic_store_n(&w->call, call, __ATOMIC_RELEASE); /* pairs with the acquire in place_wait_name */
+	return w;
+}
+
+/* It left no record: the words may be waited for by others next. */
+static inline void gdri_wait_name_end(struct gdri_wait_name *w, const char *call)
+{
+	/* relaxed: takes a name out, and nothing with it */
+	__atomic_compare_exchange_n(&w->call, &call, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* The initialised library, or NULL: before init, after finalize, in a forked child. */

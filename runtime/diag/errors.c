@@ -148,10 +148,12 @@ static void describe_left(struct text *t, const struct gdri_error *e)
 
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
-	const char *on_stream = gdri_place_stream_wait(e);
+	const char *by_host = gdri_place_host_wait(e), *on_stream = by_host ? NULL : gdri_place_stream_wait(e);
 	char place[96];
 
-	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0) /* which NVSHMEM does not have */
+	if (by_host)
+		text_add(t, "%s", by_host);
+	else if (e->op == GDRI_SIGNAL_WAIT && e->waited_for >= 0) /* which NVSHMEM does not have */
 		text_add(t, "gdr_signal_wait_until_from");
 	else
 		text_add(t, "%s", gdri_place_call(e));

@@ -65,6 +65,7 @@ const char *gdri_place_call(const struct gdri_error *e);
 /* The call that put a wait for the record's word on a stream, or NULL: none of late, or it is no record of a wait for a
  * word. */
 const char *gdri_place_stream_wait(const struct gdri_error *e);
+const char *gdri_place_host_wait(const struct gdri_error *e); /* of a host thread that waits itself */
 
 /* Whether the job came up by NVSHMEM's names. */
 bool gdri_place_is_nvshmem(void);

@@ -89,23 +89,36 @@ const char *gdri_place_call(const struct gdri_error *e)
 	return call;
 }
 
-const char *gdri_place_stream_wait(const struct gdri_error *e)
+static const char *place_wait_name(const struct gdri_wait_names *names, const struct gdri_error *e)
 {
-	const struct gdri_state *st = gdri_state_get();
-	const struct gdri_stream_wait *w = st ? st->stream_waits.list : NULL;
+	const struct gdri_wait_name *w = names->list;
 	const char *call;
 
 	/* that of gdri_exec_wait: one for a signal is by a kernel's own call, but for those from a PE */
 	if (e->op != GDRI_WAIT_UNTIL && (e->op != GDRI_SIGNAL_WAIT || e->waited_for < 0))
 		return NULL;
-	for (int i = 0; st && i < GDRI_STREAM_WAITS; i++, w++) {
-		/* acquire: pairs with the release in gdri_stream_wait_begin */
+	for (int i = 0; i < GDRI_WAIT_NAMES; i++, w++) {
+		/* acquire: pairs with the release in gdri_wait_name_begin */
 		call = __atomic_load_n(&w->call, __ATOMIC_ACQUIRE);
 		if (call && e->addr - __atomic_load_n(&w->offset, __ATOMIC_RELAXED) <
 				    __atomic_load_n(&w->len, __ATOMIC_RELAXED))
 			return call;
 	}
 	return NULL;
+}
+
+const char *gdri_place_stream_wait(const struct gdri_error *e)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st ? place_wait_name(&st->stream_waits, e) : NULL;
+}
+
+const char *gdri_place_host_wait(const struct gdri_error *e)
+{
+	const struct gdri_state *st = gdri_state_get();
+
+	return st ? place_wait_name(&st->host_waits, e) : NULL;
 }
 
 bool gdri_place_is_nvshmem(void)

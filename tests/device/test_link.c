@@ -73,6 +73,12 @@ const char *gdri_place_stream_wait(const struct gdri_error *e)
 	return NULL;
 }
 
+const char *gdri_place_host_wait(const struct gdri_error *e)
+{
+	(void)e;
+	return NULL;
+}
+
 bool gdri_place_is_nvshmem(void)
 {
 	return false;

@@ -385,16 +385,18 @@ static void a_wait_names_the_call_on_a_stream(void **state)
 	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_WAIT_UNTIL, .peer = -1,
 			       .waited_for = -1, .addr = 0x20010};
 	struct gdri_state st = {.n_pes = 1};
+	const char *by_host = "gdr_host_d_for";
+	struct gdri_wait_name *w;
 	struct gdr_error out;
 
 	(void)state;
 	job = &st;
 	pthread_mutex_init(&st.local_lock, NULL);
 	pthread_mutex_lock(&st.local_lock); /* no heap is looked at */
-	gdri_stream_wait_begin(&st, 0x20000, 16, "gdr_a_on_stream");
+	gdri_wait_name_begin(&st.stream_waits, 0x20000, 16, "gdr_a_on_stream");
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "on_stream"));
-	gdri_stream_wait_begin(&st, 0x20010, 8, "gdr_b_on_stream");
+	gdri_wait_name_begin(&st.stream_waits, 0x20010, 8, "gdr_b_on_stream");
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "gdr_TYPE_wait_until: "));
 	assert_non_null(strstr(out.text, "; heap offset 0x20010; gdr_b_on_stream was called for it"));
@@ -405,8 +407,16 @@ static void a_wait_names_the_call_on_a_stream(void **state)
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "on_stream"));
 	e.op = GDRI_WAIT_UNTIL;
-	for (int i = 0; i < GDRI_STREAM_WAITS; i++) /* it is forgotten */
-		gdri_stream_wait_begin(&st, 0x30000, 8, "gdr_c_on_stream");
+	w = gdri_wait_name_begin(&st.host_waits, 0x20010, 8, by_host); /* a host thread's has that call alone */
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_host_d_for: "));
+	assert_null(strstr(out.text, "was called"));
+	gdri_wait_name_end(w, by_host);
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_TYPE_wait_until: "));
+	assert_non_null(strstr(out.text, "gdr_b_on_stream was called for it"));
+	for (int i = 0; i < GDRI_WAIT_NAMES; i++) /* it is forgotten */
+		gdri_wait_name_begin(&st.stream_waits, 0x30000, 8, "gdr_c_on_stream");
 	gdri_error_describe(&e, &out);
 	assert_null(strstr(out.text, "on_stream"));
 	pthread_mutex_unlock(&st.local_lock);

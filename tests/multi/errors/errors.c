@@ -9,6 +9,7 @@
  *	errors retry		puts and quiet to a PE that the fabric has lost
  *	errors timeout		nobody sends the signal
  *	errors timeout stream	a wait on a stream for it
+ *	errors timeout_host	of a host thread
  *	errors abort		the host ends the waits
  *	errors running		the record is read while the kernel runs
  *	errors stopped		a chain of waits behind a PE that is stopped
@@ -19,6 +20,8 @@
  *	errors injected CODE SYNDROME VENDOR	the device reports what it was told to
  *	errors told CODE wait | finalize	the others hear of PE 0's, in a wait or when they finish */
 #include "tests/multi/multi.h"
+
+#include <gdr/host_ops.h>
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -270,6 +273,21 @@ static int stream_timeout(struct err *a)
 }
 
 #ifndef __CUDACC__
+/* Carried out by device code, too: the text has the host's call. */
+static int host_timeout(struct err *a)
+{
+	struct gdr_error e;
+
+	CHECK_EQ(gdr_host_signal_wait_until_for(a->word, GDR_CMP_EQ, 77, 1000), -GDR_ETIMEOUT); /* no error */
+	CHECK_EQ(gdr_errors(&e, 1), 0);
+	CHECK_EQ(gdr_host_signal_wait_until_for(a->word, GDR_CMP_EQ, 77, 300000000000ull), -GDR_ETIMEOUT);
+	e = first_error();
+	CHECK_EQ(e.status, -GDR_ETIMEOUT);
+	if (!strstr(e.text, "gdr_host_signal_wait_until_for") || strstr(e.text, "gdr_TYPE_wait_until:"))
+		multi_fail(__FILE__, __LINE__, "\"%s\" names another call", e.text);
+	return leave_usable(a);
+}
+
 /* Ends only when the host has told it that it read the record, at the latest after 20 s. */
 GDR_KERNEL(fail_and_stay, struct err, a)
 {
@@ -558,6 +576,10 @@ int main(int argc, char **argv)
 	setup(&a);
 	if (!strcmp(what, "timeout"))
 		return argc > 2 ? stream_timeout(&a) : timeout(&a);
+#ifndef __CUDACC__
+	if (!strcmp(what, "timeout_host"))
+		return host_timeout(&a);
+#endif
 	if (!strcmp(what, "abort"))
 		return end_waits(&a);
 	if (!strcmp(what, "stopped"))
