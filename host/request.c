@@ -147,6 +147,11 @@ static int check_strided(const struct gdri_state *st, const struct gdri_request 
 			 (long long)step);
 }
 
+static bool is_contiguous(const struct gdri_request *q)
+{
+	return q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET || q->what == GDRI_RQ_PUT_SIGNAL;
+}
+
 static int check_transfer(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
@@ -167,6 +172,9 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
 				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
 				remote_is_src ? "from" : "to", q->pe);
+	if (!ret && q->pe == st->pe && is_contiguous(q) && gdri_host_overlap(q->dst, q->src, len))
+		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p, %llu bytes %s this PE, overlap", call, q->dst,
+				q->src, (unsigned long long)len, remote_is_src ? "from" : "to");
 	if (!ret)
 		ret = gdri_lost_peer(st, q->pe);
 	if (ret || (q->what != GDRI_RQ_PUT_SIGNAL && q->what != GDRI_RQ_SIGNAL))

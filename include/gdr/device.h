@@ -53,7 +53,8 @@ GDR_DEVICE void *gdr_ptr(const void *ptr, int pe);
 /** @defgroup rma Put and get
  * put returns when src may be reused; the data arrives by the next quiet or barrier, and in order only
  * with respect to fences. get returns when dst has the data. _nbi forms return at once: src and dst
- * belong to the operation until the next quiet. A count of 0 does nothing.
+ * belong to the operation until the next quiet. A count of 0 does nothing. Where pe is the own PE, dst and src do
+ * not overlap, unless they are equal: what arrives differs by path, and the checked build refuses it with -GDR_EINVAL.
  * @include rma.c
  * @{ */
 #define GDRI_DECLARE_RMA(pre, T, z, s)                                                             \
@@ -112,8 +113,9 @@ GDR_RMA_TYPES_MORE(GDRI_DECLARE_SCALAR)
 /** @defgroup strided Strided put and get
  * iput, iget: n elements, of which one lies dst (at dest) or sst (at source) elements behind the one
  * before; ibput, ibget: nblocks blocks of bsize elements each, whose beginnings lie dst and sst
- * elements apart. Strides may be negative. Completion as put and get. Through the NIC each element, or
- * block, is an entry of the queue.
+ * elements apart. Strides may be negative. Completion as put and get. Where pe is the own PE, no element of dest
+ * overlaps one of source, unless both and their strides are equal. Through the NIC each element, or block, is an entry
+ * of the queue.
  * @include strided.c
  * @{ */
 #define GDRI_DECLARE_STRIDED(pre, T, z, s)                                                         \

@@ -192,15 +192,15 @@ GDR_API int gdr_buffer_register(void *addr, size_t len);
 GDR_API int gdr_buffer_unregister(void *addr);
 GDR_API int gdr_buffer_unregister_all(void);
 
-/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, bytes that are
- * not in the symmetric heap, and NULL with a length, get -GDR_EINVAL in every build. The local side is any memory of
- * the process, on every path: what is neither in the heap nor registered goes through buffers of the library where the
- * NIC has to read or write it, at the cost of a copy; the forms with _nbi wait for it then. On the host device that
- * way refuses a put from pages that may not be read, and a get into pages that may not be written, with -GDR_EINVAL;
- * where the calling thread itself copies (a peer that is mapped, a put of up to 28 bytes) they end the process, as a
- * memcpy would. Where kernels run on a GPU one that returned -GDR_ETIMEOUT touches no memory of the caller's any more,
- * but for memory of a GPU or pinned by CUDA, which it may yet read or write; what was put may yet arrive. To or from a
- * PE that is lost: -GDR_EPEERLOST
+/* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, bytes that are not
+ * in the symmetric heap, NULL with a length, and dst and src that overlap where pe is the own PE, unless they are
+ * equal, get -GDR_EINVAL in every build. The local side is any memory of the process, on every path: what is neither
+ * in the heap nor registered goes through buffers of the library where the NIC has to read or write it, at the cost of
+ * a copy; the forms with _nbi wait for it then. On the host device that way refuses a put from pages that may not be
+ * read, and a get into pages that may not be written, with -GDR_EINVAL; where the calling thread itself copies (a peer
+ * that is mapped, a put of up to 28 bytes) they end the process, as a memcpy would. Where kernels run on a GPU one
+ * that returned -GDR_ETIMEOUT touches no memory of the caller's any more, but for memory of a GPU or pinned by CUDA,
+ * which it may yet read or write; what was put may yet arrive. To or from a PE that is lost: -GDR_EPEERLOST
  * ---- */
 
 GDR_API int gdr_host_put(void *dst, const void *src, size_t len, int pe);

@@ -6,8 +6,9 @@
  * arguments, order, completion, status. They are for host threads alone, on the host device and where kernels run on
  * GPUs. What is more here:
  *
- * - Arguments are always checked: -GDR_EINVAL for a PE that there is not, for what is not in the symmetric heap, and
- *   for an object at the other end that is not aligned to its elements (at most 8 bytes).
+ * - Arguments are always checked: -GDR_EINVAL for a PE that there is not, for what is not in the symmetric heap, for
+ *   an object at the other end that is not aligned to its elements (at most 8 bytes), and, but for strided forms, for
+ *   dest and source that overlap at the own PE.
  * - Local memory is any memory of the process, as for gdr_host_put (gdr/host.h): of a GPU, too, where kernels run on
  *   one. iget of what is reached by queue, to memory that is neither in the heap nor registered, and iput and iget in
  *   a job on GPUs, unless all of the local memory is a GPU's, go element by element.

@@ -100,6 +100,26 @@ static void no_memory(uint64_t *w)
 	CHECK_OK(gdr_quiet());
 }
 
+/* Of this PE to itself. */
+static void moved_within(uint64_t *w)
+{
+	uint8_t *b = (uint8_t *)w;
+	int me = multi_pe;
+
+	told_call(gdr_put(b + 8, b, 16, me), "gdr_put", ", 16 bytes, overlap");
+	told_call(gdr_uint64_put(w, w + 1, 2, me), "gdr_put", ", 16 bytes, overlap");
+	told_call(gdr_put_nbi(b + 15, b, 16, me), "gdr_put", "overlap");
+	told_call(gdr_get(b, b + 1, 16, me), "gdr_get", "overlap");
+	told_call(gdr_uint64_get_nbi(w + 1, w, 2, me), "gdr_get", "overlap");
+	told_call(gdr_ctx_put(0, b + 8, b, 16, me), "gdr_ctx_put", "overlap");
+	told(gdr_put_signal(b, b + 8, 16, w + 2, 1, GDR_SIGNAL_SET, me), "overlap");
+	CHECK_OK(gdr_put(b, b, 16, me));
+	CHECK_OK(gdr_get(b, b, 16, me));
+	CHECK_OK(gdr_put(b + 8, b, 8, me));
+	CHECK_OK(gdr_get(b, b + 8, 8, me));
+	CHECK_OK(gdr_quiet());
+}
+
 /* Functions that have an operation in common. */
 static void wrong_names(uint64_t *w, uint64_t *s)
 {
@@ -161,6 +181,7 @@ static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
 	told_call(gdr_quiet(), "gdr_TYPE_test_any_vector", "cmp is 77");
 	CHECK_OK(gdr_quiet());
 	no_memory(w);
+	moved_within(w);
 }
 #else
 static void wrong_names(uint64_t *w, uint64_t *s)

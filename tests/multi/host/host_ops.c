@@ -324,6 +324,25 @@ static void refused_strides(void)
 	said_expect("with 9223372036854775807 elements of 4 bytes is not in the symmetric heap", NULL);
 }
 
+/* Within an object of this PE, where the paths would differ. */
+static void refused_overlaps(void)
+{
+	int *o = (int *)(void *)heap;
+
+	CHECK_EQ(gdr_host_int_put(o + 1, o, 2, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_put_nbi(o, o + 1, 5, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_get(o, o + 1, 2, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_get_nbi(o + 1, o, 5, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_int_put_signal(o + 1, o, 2, word, 1, GDR_SIGNAL_SET, multi_pe), -GDR_EINVAL);
+	CHECK_EQ(gdr_int_put_on_stream(o + 1, o, 2, multi_pe, NULL), -GDR_EINVAL);
+	CHECK_EQ(gdr_int_get_on_stream(o, o + 1, 2, multi_pe, NULL), -GDR_EINVAL);
+	CHECK_OK(gdr_host_int_put(o, o, 2, multi_pe));
+	CHECK_OK(gdr_host_int_get(o + 1, o, 1, multi_pe));
+	CHECK_OK(gdr_host_int_iput(o + 1, o, 2, 2, 4, multi_pe)); /* no element lies over one */
+	CHECK_OK(gdr_host_quiet());
+	zero_all();
+}
+
 static void outside(void)
 {
 	int v = 0;
@@ -362,6 +381,7 @@ int main(void)
 	together();
 	refused();
 	refused_strides();
+	refused_overlaps();
 	CHECK_OK(gdr_free(heap));
 	return multi_end("host_ops");
 }

@@ -167,6 +167,16 @@ GDR_DEVICE int gdri_check_size(const struct gdri_site *at, uint32_t arg, uint64_
 	return gdri_refuse(at, pe, arg | GDRI_ARG_SIZE, 0, n, elem, gdri_dev()->heap_size);
 }
 
+/* To or from this PE itself, a put or get of len bytes has a source and a dest that lie apart, or are one. */
+GDR_DEVICE int gdri_check_apart(const struct gdri_site *at, const void *dst, const void *src, uint64_t len, int pe)
+{
+	uint64_t d = (uint64_t)(uintptr_t)dst, s = (uint64_t)(uintptr_t)src;
+
+	if (!gdri_dev() || pe != gdri_dev()->pe || d == s || (d > s ? d - s : s - d) >= len)
+		return 0;
+	return gdri_refuse(at, pe, GDRI_ARG_OVERLAP, dst, len, s, len);
+}
+
 GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, const void *src,
 				 size_t n, size_t elem, int pe)
 {
@@ -175,7 +185,9 @@ GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, co
 
 	if (!ret)
 		ret = gdri_check_sym(at, GDRI_DEST, dst, len, elem, pe);
-	return ret ? ret : gdri_check_local(at, GDRI_SOURCE, src, len, elem, pe, 1);
+	if (!ret)
+		ret = gdri_check_local(at, GDRI_SOURCE, src, len, elem, pe, 1);
+	return ret ? ret : gdri_check_apart(at, dst, src, len, pe);
 }
 
 GDRI_NOINLINE int gdri_check_get(const struct gdri_site *at, const void *dst, const void *src,
@@ -186,7 +198,9 @@ GDRI_NOINLINE int gdri_check_get(const struct gdri_site *at, const void *dst, co
 
 	if (!ret)
 		ret = gdri_check_sym(at, GDRI_SOURCE, src, len, elem, pe);
-	return ret ? ret : gdri_check_local(at, GDRI_DEST, dst, len, elem, pe, 0);
+	if (!ret)
+		ret = gdri_check_local(at, GDRI_DEST, dst, len, elem, pe, 0);
+	return ret ? ret : gdri_check_apart(at, dst, src, len, pe);
 }
 
 GDRI_NOINLINE int gdri_check_signal(const struct gdri_site *at, const uint64_t *sig, int op, int pe)
