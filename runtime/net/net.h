@@ -35,7 +35,7 @@ struct gdri_net_how {
 struct gdri_net {
 	const struct gdri_net_ops *ops;
 	const char *name, *text; /* of the device: "mlx5_0", and a line on it */
-	const char *patience; /* the option that bounds how long a peer may be silent before it is lost */
+	const char *patience; /* the option that bounds how long a peer may be silent before it is lost; NULL: none */
 	/* In words, with what to do where it is not the best that there is. From register_heap on: where the heap lies,
 	 * how the device knows it. From create_queues on: where the queues lie, who rings their doorbells. */
 	const char *heap_text, *queue_text, *bell_text;
@@ -101,10 +101,13 @@ struct gdri_net_ops {
 	const char *takes;
 	bool (*present)(const struct gdri_net_how *how);
 	int (*open)(const struct gdri_net_how *how, struct gdri_net **out);
-	void (*close)(struct gdri_net *net); /* also NULL, and after any failure; ends all that is under way */
+	/* Also NULL, and after any failure; ends all that is under way. What other PEs post to this one from then on
+	 * still ends: as lost (GDRI_NET_LOST, net/execute.h), or done, where the memory is still there for them. */
+	void (*close)(struct gdri_net *net);
 
 	/* Once. page: the strict key and the local one are those of this memory, in which host threads meet, and the
-	 * data key, of the heap, is strict, too; NULL: all three are of the heap. */
+	 * data key, of the heap, is strict, too; NULL: all three are of the heap. A transport that
+	 * cannot do that refuses a page with -GDR_EINVAL. */
 	int (*register_heap)(struct gdri_net *net, void *heap, size_t len, void *page, size_t page_len,
 			     struct gdri_mr_keys *keys);
 	/* Memory for local ends of transfers, by its own addresses. *read_only: it may be read alone; NULL: that
