@@ -25,7 +25,7 @@ static const struct weak_row weak_rows[] = {
 	{"gdri_sq_pass_on:fence_gpu", "relay", "A1 and R1 of who does not ring"},
 	{"gdri_sq_ring_by:fence_release_nic", "rings", "F2"},
 	{"gdri_sq_ring_by:fence_gpu", NULL, "F5. " WEAK_LATE "/doorbell.pml"},
-	{"gdri_sq_ring_by:fence_release_nic#2", NULL, "F6. " WEAK_LATE "/doorbell.pml"},
+	{"gdri_sq_ring_by:fence_release_sys", NULL, "F6. " WEAK_LATE "/early.pml"},
 	{"gdri_sq_publish_later:fence_release_gpu", "marks", "M1, R1 of who relays"},
 	{"gdri_sq_publish_marked:acquire:ready", "window", "A1 before the look at marks"},
 	{"gdri_sq_wait_turn:acquire:ready", NULL, "A1. " WEAK_AGAIN},

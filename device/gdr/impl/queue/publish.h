@@ -113,8 +113,8 @@ GDR_DEVICE void gdri_sq_ring_by(uint64_t *db, uint32_t *dbrec, uint64_t bell, ui
 	 * this store before the next poster's, through the turn (R1, A1). */
 	if (flags & GDRI_DEV_HOST_RINGS)
 		gdri_fence_gpu();
-	else if (!dbrec)
-		gdri_fence_release_nic(); /* F6: as F5, of a register without a record that tells which is younger */
+	else if (!dbrec) /* F6: as F5, of a register without a record that tells which is younger; no memory of a GPU */
+		gdri_fence_release_sys();
 }
 
 /* The caller has seen the turn, ready == base: everything before base is published. The fence behind that look
