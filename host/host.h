@@ -58,14 +58,6 @@ static inline uint64_t gdri_hash(uint64_t h, uint64_t v)
 	return h ^ h >> 31;
 }
 
-/* Whether a source and a dest of len bytes, both of this PE, overlap without being one. */
-static inline bool gdri_host_overlap(const void *dst, const void *src, uint64_t len)
-{
-	uint64_t d = (uintptr_t)dst, s = (uintptr_t)src;
-
-	return d != s && (d > s ? d - s : s - d) < len;
-}
-
 /* ---- request.c ---- */
 
 /* By which names the program called. */

@@ -172,7 +172,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
 				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
 				remote_is_src ? "from" : "to", q->pe);
-	if (!ret && q->pe == st->pe && is_contiguous(q) && gdri_host_overlap(q->dst, q->src, len))
+	if (!ret && q->pe == st->pe && is_contiguous(q) && !gdri_request_apart(q->dst, q->src, len))
 		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p, %llu bytes %s this PE, overlap", call, q->dst,
 				q->src, (unsigned long long)len, remote_is_src ? "from" : "to");
 	if (!ret)

@@ -35,7 +35,7 @@ static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *s
 		gdri_error("%s: %s %p, %zu bytes %s PE %d, is not in the symmetric heap", call, far, sym, len, to, pe);
 	else if (len && !local)
 		gdri_error("%s: %s is NULL, with %zu bytes %s PE %d", call, near, len, to, pe);
-	else if (*world == st->pe && gdri_host_overlap(sym, local, len))
+	else if (*world == st->pe && !gdri_request_apart(sym, local, len))
 		gdri_error("%s: dest %p and source %p, %zu bytes %s this PE, overlap", call, is_put ? sym : local,
 			   is_put ? local : sym, len, to);
 	else if (len && (uintptr_t)local + len < (uintptr_t)local)

@@ -7,6 +7,7 @@
 
 #include <gdr/impl/api/cmp.h>
 #include <gdr/impl/path/ctx.h>
+#include <gdr/impl/request/request.h>
 #include <gdr/impl/wait/error.h>
 #include <gdr/impl/arch/scope.h>
 
@@ -170,11 +171,9 @@ GDR_DEVICE int gdri_check_size(const struct gdri_site *at, uint32_t arg, uint64_
 /* To or from this PE itself, a put or get of len bytes has a source and a dest that lie apart, or are one. */
 GDR_DEVICE int gdri_check_apart(const struct gdri_site *at, const void *dst, const void *src, uint64_t len, int pe)
 {
-	uint64_t d = (uint64_t)(uintptr_t)dst, s = (uint64_t)(uintptr_t)src;
-
-	if (!gdri_dev() || pe != gdri_dev()->pe || d == s || (d > s ? d - s : s - d) >= len)
+	if (!gdri_dev() || pe != gdri_dev()->pe || gdri_request_apart(dst, src, len))
 		return 0;
-	return gdri_refuse(at, pe, GDRI_ARG_OVERLAP, dst, len, s, len);
+	return gdri_refuse(at, pe, GDRI_ARG_OVERLAP, dst, len, (uint64_t)(uintptr_t)src, len);
 }
 
 GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, const void *src,

@@ -141,6 +141,14 @@ GDRI_INLINE int gdri_request_extent(const struct gdri_request *q, uint64_t membe
 	return 1;
 }
 
+/* Source and dest of len bytes, both of one PE, lie apart, or are one. */
+GDRI_INLINE int gdri_request_apart(const void *dst, const void *src, uint64_t len)
+{
+	uint64_t d = (uint64_t)(uintptr_t)dst, s = (uint64_t)(uintptr_t)src;
+
+	return d == s || (d > s ? d - s : s - d) >= len;
+}
+
 /* May dest and source of `dlen` and `slen` bytes lie as they do? (gdr/coll.h says which may overlap.) */
 GDRI_INLINE int gdri_request_overlap(const struct gdri_request *q, uint64_t me, uint64_t dlen,
 				     uint64_t slen)
