@@ -175,6 +175,8 @@ static bool look_at_page(struct hca_qp *qp)
 		hint = (uint16_t)(get_be32(b) >> 8);
 		if (get_be32(b + 4) >> 8 != qp->qpn)
 			continue;
+		if (strict_on)
+			strict_bell_poll(qp->uar_page); /* before it is taken */
 		found |= look_at(qp, &hint);
 		if (qp->state == HCA_QPS_RTS && (uint16_t)(qp->sq_pi - hint) < 0x8000)
 			guest_uar_take(page + uar_reg[r / 2][r % 2], v);

@@ -9,12 +9,12 @@
 #include "softhca/memory/guest.h"
 #include "softhca/strict/strict_impl.h"
 
-enum { PAGES = 4096, REGS = 5 };
+enum { PAGES = 4096 };
 
-static const uint16_t reg_offset[REGS] = {0x800, 0x900, 0xa00, 0xb00, 0x600};
+static const uint16_t reg_offset[STRICT_REGS] = {0x800, 0x900, 0xa00, 0xb00, 0x600};
 
 static struct page {
-	uint64_t seen[REGS];
+	uint64_t seen[STRICT_REGS];
 	uint32_t seq;	 /* changes of any register */
 	uint32_t users;	 /* queues created with this page */
 	bool shared;	 /* by several, at some time since it had none */
@@ -52,6 +52,8 @@ void strict_bell_reset(struct strict_qp *s)
 	s->judged = true;
 	s->bell_seen = s->strange_page = s->bell_is_pi = false;
 	s->bell = 0;
+	for (unsigned r = 0; r < STRICT_REGS; r++)
+		s->rung[r] = INT64_MIN;
 }
 
 /* ---- registers ---- */
@@ -87,6 +89,19 @@ static void unknown_qpn(const uint8_t b[8], uint32_t page, uint16_t reg)
 			      reg, second >> 8);
 }
 
+/* Nothing tells which of two doorbells without a record is the younger one, so an older one takes the index back.
+ * Of two registers the older one may be read later. What the engine has taken away is no doorbell. */
+static void bell_backward(struct strict_qp *s, unsigned r, uint16_t index, const struct strict_at *at)
+{
+	int64_t i = strict_unwrap(s, index);
+
+	if (i < s->rung[r])
+		strict_report(RULE_DB_BACKWARD, at, "the register at 0x%x went back from %u to %u",
+			      reg_offset[r], (uint16_t)s->rung[r], index);
+	else
+		s->rung[r] = i;
+}
+
 static void bell_rung(struct strict_qp *s, uint16_t index)
 {
 	int64_t at = strict_unwrap(s, index);
@@ -99,8 +114,9 @@ static void bell_rung(struct strict_qp *s, uint16_t index)
 	strict_ring_producer(s, index, "doorbell");
 }
 
-static void check_register(uint32_t page, uint16_t reg, uint64_t v)
+static void check_register(uint32_t page, unsigned r, uint64_t v)
 {
+	uint16_t reg = reg_offset[r], index;
 	uint8_t b[8];
 	struct strict_at at = {.bytes = b, .n = 8};
 	struct hca_qp *qp;
@@ -121,10 +137,14 @@ static void check_register(uint32_t page, uint16_t reg, uint64_t v)
 			      qp->uar_page);
 		qp->strict->strange_page = true;
 	}
-	if (qp->state == HCA_QPS_RTS)
-		bell_rung(qp->strict, (uint16_t)(get_be32(b) >> 8));
-	else if (qp->state < HCA_QPS_RTS)
+	index = (uint16_t)(get_be32(b) >> 8);
+	if (qp->state == HCA_QPS_RTS) {
+		if (!qp->dbrec && qp->uar_page == page)
+			bell_backward(qp->strict, r, index, &at);
+		bell_rung(qp->strict, index);
+	} else if (qp->state < HCA_QPS_RTS) {
 		strict_report(RULE_DB_STATE, &at, "a doorbell in state %u", qp->state);
+	}
 }
 
 void strict_bell_poll(uint32_t page)
@@ -132,14 +152,14 @@ void strict_bell_poll(uint32_t page)
 	const uint8_t *uar = hca_uar_page(page);
 	struct page *p = strict_page_of(page);
 
-	for (unsigned r = 0; uar && p && r < REGS; r++) {
+	for (unsigned r = 0; uar && p && r < STRICT_REGS; r++) {
 		uint64_t v = guest_uar(uar + reg_offset[r]);
 
 		if (v == p->seen[r])
 			continue;
 		p->seen[r] = v;
 		p->seq++;
-		check_register(page, reg_offset[r], v);
+		check_register(page, r, v);
 	}
 }
 
@@ -212,7 +232,7 @@ void strict_bell_ready(struct strict_qp *s)
 /* A queue that was reset rings the same values again, which is no change to be seen. */
 static bool stands_in_register(const struct strict_qp *s, const struct page *p)
 {
-	for (unsigned r = 0; r < REGS; r++) {
+	for (unsigned r = 0; r < STRICT_REGS; r++) {
 		uint8_t b[8];
 		uint16_t index;
 

@@ -25,7 +25,7 @@ struct strict_at {
 	size_t mark; /* offset of the segment to point at; beyond n: none */
 };
 
-enum { STRICT_DUMP_MAX = 256, STRICT_NO_MARK = 0xffff };
+enum { STRICT_DUMP_MAX = 256, STRICT_NO_MARK = 0xffff, STRICT_REGS = 5 /* of doorbells, in a UAR page */ };
 
 void strict_report(enum strict_rule rule, const struct strict_at *at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -64,6 +64,7 @@ struct strict_qp {
 	bool judged, bell_seen, strange_page;
 	bool bell_is_pi;     /* its doorbells carry the producer index, not that of the last WQE */
 	int64_t bell;	     /* farthest index rung, without wrap */
+	int64_t rung[STRICT_REGS]; /* and in each register, where there is no record */
 
 	struct strict_recv *recv; /* strict_recv.c, of its own receive ring */
 };
@@ -84,12 +85,13 @@ static inline uint64_t strict_total(struct strict_qp *s)
 	return s->total;
 }
 
-/* An index near sq_ci, without wrap; one of before the start is below 0. */
+/* An index near sq_ci, without wrap; one of before the start is below 0. At 2^15 from sq_ci it is ahead: the largest
+ * ring is full. */
 static inline int64_t strict_unwrap(struct strict_qp *s, uint16_t index)
 {
 	uint64_t total = strict_total(s);
 
-	return (int64_t)total + (int16_t)(index - (uint16_t)total);
+	return (int64_t)total + 1 + (int16_t)(index - 1 - (uint16_t)total);
 }
 
 /* ---- strict_wqe.c ---- */

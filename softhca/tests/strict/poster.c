@@ -11,7 +11,12 @@
 
 #include "poster.h"
 
-enum { BLOCKS = 200, LATE_US = 3000, LOG_CQ = 4 };
+enum {
+	BLOCKS = 200,
+	LATE_US = 3000,
+	LOG_CQ = 4,
+	NEAR_WRAP = 65408 /* a multiple of the ring, and of the data's places */
+};
 
 static const struct {
 	const char *text, *rule;
@@ -55,7 +60,7 @@ static void write_record(struct poster *p, uint32_t pi)
 	uint32_t *dbr = (uint32_t *)(void *)(p->q.mem + DQ_DBR);
 	uint32_t v = htobe32(pi & 0xffff);
 
-	if (makes(p, M_RECORD_MISSING))
+	if (makes(p, M_RECORD_MISSING) || !has_record(p))
 		return;
 	if (makes(p, M_RECORD_ENDIAN))
 		v = pi;
@@ -67,7 +72,7 @@ static void write_record(struct poster *p, uint32_t pi)
 
 static void ring(struct poster *p, uint32_t index)
 {
-	uint64_t *db = (makes(p, M_DOORBELL_PAGE) ? p->peer.uar : p->q.uar)->reg_addr;
+	uint64_t *db = (makes(p, M_DOORBELL_PAGE) ? p->peer.uar : p->q.uar)->reg_addr; /* at 0x800 of its page */
 	uint32_t w[2] = {htobe32((index & 0xffff) << 8), htobe32(p->q.qpn << 8)};
 	uint64_t v;
 
@@ -78,6 +83,8 @@ static void ring(struct poster *p, uint32_t index)
 	if (makes(p, M_DOORBELL_ENDIAN))
 		for (int i = 0; i < 2; i++)
 			w[i] = __builtin_bswap32(w[i]);
+	if (!has_record(p) && index % 2)
+		db -= 0x200 / sizeof(*db);
 	v = w[0] | (uint64_t)w[1] << 32;
 	if (makes(p, M_DOORBELL_EXCHANGED))
 		v = v << 32 | v >> 32;
@@ -96,7 +103,7 @@ static void publish(struct poster *p, uint32_t pi, uint32_t last)
 		index = --pi;
 	if (makes(p, M_OLD_DOORBELL))
 		index -= 3;
-	if (p->mistake == M_RIGHT_BOTH_SIDES)
+	if (p->mistake == M_RIGHT_BOTH_SIDES || p->mistake == M_RIGHT_NO_RECORD_TWICE)
 		ring(p, index);
 	write_record(p, pi);
 	ring(p, index);
@@ -199,7 +206,7 @@ static void post(struct poster *p, enum op op, bool signalled, bool bell)
 
 static bool strikes(const struct poster *p, enum op op)
 {
-	if (op != mistakes[p->mistake].op || p->posted < mistakes[p->mistake].from)
+	if (op != mistakes[p->mistake].op || p->posted - p->begun < mistakes[p->mistake].from)
 		return false;
 	return p->mistake != M_WRAP_FORGOTTEN || p->posted % RING == RING - 1;
 }
@@ -229,6 +236,8 @@ static bool step(struct poster *p, enum op op, bool last_of_batch)
 	if (!drain(p) || p->now) {
 		if (makes(p, M_RECORD_BACK))
 			write_record(p, p->posted - 1);
+		if (makes(p, M_BELL_BACK) || makes(p, M_BELL_BACK_WRAPPED))
+			ring(p, p->posted - 4);
 		nap(LATE_US);
 		return false;
 	}
@@ -240,7 +249,7 @@ static bool run(struct poster *p)
 	enum op op = OP_WRITE;
 	unsigned i = 0;
 
-	while (p->posted < BLOCKS) {
+	while (p->posted - p->begun < BLOCKS) {
 		if (!step(p, op, ++i % 3 == 0))
 			return false;
 		op = op + 1 == OP_COUNT ? OP_WRITE : op + 1;
@@ -250,7 +259,7 @@ static bool run(struct poster *p)
 
 /* ---- set-up ---- */
 
-static void create(struct dq *q, struct ibv_pd *pd)
+static void create(struct dq *q, struct ibv_pd *pd, bool record)
 {
 	uint8_t in[MBOX], out[16] = {0};
 	struct ibv_context *ctx = pd->context;
@@ -263,6 +272,8 @@ static void create(struct dq *q, struct ibv_pd *pd)
 	q->cqn = (uint32_t)get_bits(out, 0x48, 24);
 	memset(out, 0, sizeof(out));
 	dq_qp_mailbox(q, in, pd_number(pd));
+	if (!record)
+		put_bits(in, QPC + 0x400, 2, 1); /* send_dbr_mode */
 	q->qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(q->qp);
 	q->qpn = (uint32_t)get_bits(out, 0x48, 24);
@@ -302,10 +313,10 @@ static void set_up(struct poster *p)
 	gone = region(pd, p->buf, BUFFER, all);
 	p->stale_key = gone->lkey;
 	assert_int_equal(ibv_dereg_mr(gone), 0);
-	create(&p->q, pd);
+	create(&p->q, pd, has_record(p));
 	/* libmlx5 cuts a page in two: the peer's would be the same. */
 	assert_non_null(mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF));
-	create(&p->peer, pd);
+	create(&p->peer, pd, true);
 	assert_int_not_equal(p->q.uar->page_id, p->peer.uar->page_id);
 }
 
@@ -330,7 +341,7 @@ static void again(struct poster *p)
 		put_bits(in, 0x48, 24, both[i]->qpn);
 		assert_int_equal(dq_modify(both[i], in), 0);
 	}
-	p->posted = 0;
+	p->posted = p->begun;
 	write_record(p, 0);
 	connect(p);
 }
@@ -358,6 +369,10 @@ int main(int argc, char **argv)
 	}
 	if (p.mistake >= M_COUNT)
 		return 2;
+	if (!has_record(&p)) {
+		setenv("SOFTHCA_FAULTS", "first_wqe=65408", 1); /* NEAR_WRAP */
+		p.begun = p.posted = NEAR_WRAP;
+	}
 	set_up(&p);
 	for (int i = 0; i < BUFFER / 2; i++)
 		p.buf[i] = (uint8_t)(i * 7);

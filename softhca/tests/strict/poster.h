@@ -37,6 +37,7 @@ struct poster {
 	uint32_t stale_key;
 	enum mistake mistake;
 	bool now;	   /* this post has it */
+	uint32_t begun;	   /* index of the first block */
 	uint32_t posted;   /* blocks, without wrap */
 	uint32_t consumed; /* CQEs */
 	uint32_t expected; /* CQEs asked for */
@@ -46,6 +47,11 @@ struct poster {
 static inline bool makes(const struct poster *p, enum mistake m)
 {
 	return p->now && p->mistake == m;
+}
+
+static inline bool has_record(const struct poster *p)
+{
+	return p->mistake < M_RIGHT_NO_RECORD;
 }
 
 /* Fills two blocks at wqe; returns how many count. */
