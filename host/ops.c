@@ -5,6 +5,7 @@
 #include <gdr/impl/request/submit.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -123,7 +124,7 @@ static int wait_too_long(const struct gdri_state *st, const struct gdri_request 
 		;
 	if (pe < st->n_pes)
 		snprintf(left, sizeof(left), "; PE %d has called gdr_finalize", pe);
-	return gdri_fail(-GDR_ETIMEOUT, "%s: the word at %p%s did not hold within GDR_TIMEOUT, %d ms%s; "
+	return gdri_fail(-GDR_ETIMEOUT, "%s: what is at %p%s did not hold within GDR_TIMEOUT, %d ms%s; "
 			 "gdr_signal_wait_until_from in a kernel would name who did not signal", call, q->wait.words,
 			 place, (int)st->opt.timeout_ms, left);
 }
@@ -137,56 +138,115 @@ static int wait_gives_up(struct gdri_state *st, const struct gdri_request *q, co
 	return gdri_now_ns() >= end ? wait_too_long(st, q, call) : gdri_lost_any(st);
 }
 
-/* Of memory of a GPU, by copies: no kernel knows a limit of the caller's. */
-static int wait_by_looks(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+/* *n: as gdri_set_wait, whose status this has. Of memory of a GPU, by copies: no kernel knows a limit of the caller's,
+ * nor what of the host's memory says which words count. */
+static int wait_by_looks(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
+			 struct gdri_set *s, size_t *n)
 {
-	const struct gdri_rq_wait *w = &q->wait;
 	uint64_t begin = gdri_now_ns(), most = GDRI_HOST_NO_LIMIT / 2;
 	uint64_t own = begin + (limit_ns < most ? limit_ns : most), end = gdri_deadline_ns((int)st->opt.timeout_ms);
 	struct timespec nap = {0, 20000};
-	uint64_t v;
 	bool over;
 	int ret;
 
 	for (unsigned int i = 0;; i++) {
 		over = gdri_now_ns() >= own; /* before the look */
-		v = 0;
-		ret = gdri_cuda_peek(st->cuda, &v, w->words, q->size, (int)st->opt.timeout_ms);
+		ret = gdri_cuda_peek(st->cuda, (void *)(uintptr_t)s->ptrs, q->wait.words, s->n * s->size,
+				     (int)st->opt.timeout_ms);
 		if (ret)
-			return gdri_host_failed(st, ret);
-		if (gdri_cmp_holds(v, q->size, (int)w->is_signed, (int)w->cmp, w->value))
+			return ret;
+		*n = gdri_set_look(s);
+		if (*n)
 			return wait_seen(st, q, call);
 		if (over)
-			return -GDR_ETIMEOUT;
+			return GDRI_AT_LIMIT;
 		ret = wait_gives_up(st, q, call, end);
 		if (ret)
-			return gdri_host_failed(st, ret);
+			return ret;
 		if (i > LOOKS_AWAKE)
 			nanosleep(&nap, NULL);
 	}
 }
 
-static int wait_until(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+/* s->ptrs becomes a copy's, which every look renews. */
+static int wait_for_copies(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
+			   struct gdri_set *s, size_t *n)
 {
-	const struct gdri_rq_wait *w = &q->wait;
+	uint8_t *copy;
+	int ret;
 
-	if (limit_ns == GDRI_HOST_NO_LIMIT)
-		return ops_run(st, q, call);
-	if (st->cuda)
-		return wait_by_looks(st, q, call, limit_ns);
-	return gdri_wait_all(w->words, 1, NULL, NULL, w->value, q->size, (int)w->is_signed, (int)w->cmp, limit_ns);
+	*n = 0;
+	if (gdri_set_is_empty(s))
+		return 0;
+	copy = malloc(s->n * s->size);
+	if (!copy)
+		return gdri_fail(-GDR_ENOMEM, "%s: out of memory for a copy of %zu words", call, s->n);
+	s->ptrs = copy;
+	ret = wait_by_looks(st, q, call, limit_ns, s, n);
+	free(copy);
+	return ret;
 }
 
-/* Device code waits, and its record is told by the name of the host's call. */
-static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns)
+/* One word is a set of one. ANY begins elsewhere in each call, or a word that always holds would hide those behind it
+ * for ever. */
+static struct gdri_set wait_set(const struct gdri_request *q)
 {
-	struct gdri_wait_name *name = gdri_wait_name_begin(&st->host_waits, wait_offset(st, q), q->size, call);
-	int ret = wait_until(st, q, call, limit_ns);
+	const struct gdri_rq_wait *w = &q->wait;
+	struct gdri_set s = {
+		.ptrs = w->words,
+		.n = w->set ? q->n : 1,
+		.status = w->skip,
+		.values = w->values,
+		.value = w->value,
+		.size = q->size,
+		.is_signed = (int)w->is_signed,
+		.cmp = (int)w->cmp,
+		.indices = q->dst,
+		.mode = GDRI_SET_ALL,
+	};
 
-	/* at a limit of the caller's there is no record */
-	if (!ret || (ret == -GDR_ETIMEOUT && limit_ns / 1000000u < (uint64_t)st->opt.timeout_ms))
+	if ((w->set & GDRI_WORDS_WHICH) == GDRI_WORDS_SOME)
+		s.mode = GDRI_SET_SOME;
+	if ((w->set & GDRI_WORDS_WHICH) == GDRI_WORDS_ANY) {
+		s.mode = GDRI_SET_ANY;
+		s.first = s.n ? gdri_hash(0, gdri_now_ns()) % s.n : 0;
+	}
+	return s;
+}
+
+/* found: of ANY and SOME. Returns a status, or GDRI_AT_LIMIT. */
+static int wait_until(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
+		      size_t *found)
+{
+	struct gdri_set s = wait_set(q);
+	size_t n;
+	int ret;
+
+	if (!q->wait.set && limit_ns == GDRI_HOST_NO_LIMIT)
+		return ops_run(st, q, call);
+	ret = st->cuda ? wait_for_copies(st, q, call, limit_ns, &s, &n)
+		       : gdri_set_wait(&s, s.mode, limit_ns, &n);
+	if (s.mode == GDRI_SET_SOME)
+		*found = ret ? 0 : n;
+	else if (s.mode == GDRI_SET_ANY)
+		*found = ret || !n ? GDRI_NONE_HOLDS : s.at;
+	return ret < 0 ? gdri_host_failed(st, ret) : ret;
+}
+
+/* Device code waits, and its record is told by the name of the host's call. At a limit of the caller's there is none:
+ * of ANY and SOME nothing was found then. */
+static int ops_wait(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
+		    size_t *found)
+{
+	struct gdri_wait_name *name = gdri_wait_name_begin(&st->host_waits, wait_offset(st, q),
+							   (q->n ? q->n : 1) * q->size, call);
+	int ret = wait_until(st, q, call, limit_ns, found);
+
+	if (ret >= 0)
 		gdri_wait_name_end(name, call);
-	return ret;
+	if (ret != GDRI_AT_LIMIT)
+		return ret;
+	return (q->wait.set & GDRI_WORDS_WHICH) > GDRI_WORDS_ALL ? 0 : -GDR_ETIMEOUT;
 }
 
 static int ops_call(struct gdri_state *st, const struct gdri_request *q, const char *call, uint64_t limit_ns,
@@ -211,14 +271,36 @@ static int ops_call(struct gdri_state *st, const struct gdri_request *q, const c
 	case GDRI_RQ_IGET:
 		return ops_strided(st, q, call);
 	case GDRI_RQ_WAIT:
-		return ops_wait(st, q, call, limit_ns);
+		return ops_wait(st, q, call, limit_ns, value);
 	default:
 		return ops_run(st, q, call);
 	}
 }
 
+/* One value for all, or one for each; then a wait, one with a limit, a test. */
+#define NAMES_OF(which)                                                                                              \
+	{                                                                                                            \
+		{"gdr_host_TYPE_wait_until_" which, "gdr_host_TYPE_wait_until_" which "_for",                        \
+		 "gdr_host_TYPE_test_" which},                                                                       \
+		{"gdr_host_TYPE_wait_until_" which "_vector", "gdr_host_TYPE_wait_until_" which "_vector_for",       \
+		 "gdr_host_TYPE_test_" which "_vector"},                                                             \
+	}
+static const char *words_name(uint32_t set, bool has_limit)
+{
+	static const char *const names[][2][3] = {
+		[GDRI_WORDS_ALL] = NAMES_OF("all"),
+		[GDRI_WORDS_ANY] = NAMES_OF("any"),
+		[GDRI_WORDS_SOME] = NAMES_OF("some"),
+	};
+	int form = set & GDRI_WORDS_TEST ? 2 : has_limit;
+
+	return names[set & GDRI_WORDS_WHICH][!!(set & GDRI_WORDS_VECTOR)][form];
+}
+
 static const char *ops_name(const struct gdri_request *q, uint64_t limit_ns)
 {
+	if (q->what == GDRI_RQ_WAIT && q->wait.set)
+		return words_name(q->wait.set, limit_ns != GDRI_HOST_NO_LIMIT);
 	if (q->what != GDRI_RQ_WAIT || limit_ns == GDRI_HOST_NO_LIMIT)
 		return gdri_request_call(q, GDRI_FORM_HOST);
 	return q->size == 8 && !q->wait.is_signed ? "gdr_host_signal_wait_until_for or gdr_host_TYPE_wait_until_for"

@@ -187,11 +187,18 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 static int check_wait(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	const struct gdri_rq_wait *w = &q->wait;
+	bool no_values;
 
 	if (w->cmp > GDR_CMP_LE)
 		return gdri_fail(-GDR_EINVAL, "%s: there is no comparison %u", call, w->cmp);
 	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes))
 		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe, st->n_pes);
+	if (w->set && !q->n)
+		return 0;
+	no_values = w->set & GDRI_WORDS_VECTOR && !w->values;
+	if (no_values || ((w->set & GDRI_WORDS_WHICH) == GDRI_WORDS_SOME && !q->dst))
+		return gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu words", call, no_values ? "values" : "indices",
+				 (unsigned long long)q->n);
 	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
 }
 

@@ -17,8 +17,8 @@
  * - Where kernels run on GPUs atomics, signals, waits, strided forms and collectives are executed by a kernel of the
  *   library, which the call waits for, and are atomic to those of kernels. It takes room on the GPU beside kernels
  *   that run, and waits for none of them. A library that was built without nvcc has no such kernel: -GDR_ENOTSUP. p,
- *   g, put, get, wait_until_for and test do without, but where what a NIC wrote to a GPU may be seen late (GDR_FLUSH)
- *   the last two take one when the word holds.
+ *   g, put, get, wait_until_for, waits for several words and tests do without, but where what a NIC wrote to a GPU may
+ *   be seen late (GDR_FLUSH) waits and tests take one when what they look at holds.
  * - Functions that return a value return 0 on failure, and latch the status: gdr_host_status(), and the next quiet.
  *
  * p, put, atomics without result and signals are complete by the next gdr_host_quiet or barrier, and in order only with
@@ -124,21 +124,62 @@ GDRI_HOST_OP(int, signal_add, (uint64_t * sig, uint64_t value, int pe),
 /** Waits for the own signal word; _for: no longer than limit_ns, at whose end the result is -GDR_ETIMEOUT, and no error
  * is recorded. What was put before the signal is there for host threads and for kernels that are launched later. @{ */
 GDRI_HOST_OP(int, signal_wait_until, (const uint64_t *sig, int cmp, uint64_t value),
-	     gdri_host_wait(sig, value, 8, 0, cmp, GDRI_HOST_NO_LIMIT))
+	     gdri_host_waits(gdri_rq_words(0, sig, 0, 0, 0, cmp, 0, value, 8, 0), GDRI_HOST_NO_LIMIT))
 GDRI_HOST_OP(int, signal_wait_until_for, (const uint64_t *sig, int cmp, uint64_t value, uint64_t limit_ns),
-	     gdri_host_wait(sig, value, 8, 0, cmp, limit_ns))
+	     gdri_host_waits(gdri_rq_words(0, sig, 0, 0, 0, cmp, 0, value, 8, 0), limit_ns))
 /** @} */
 
-#define GDRI_HOST_WAITED(T) (uint64_t)value, sizeof(T), GDRI_CLASS(T) == (unsigned)GDRI_C_SIGNED, cmp
+/* Of a word or of several: what is asked for. set: bits of enum gdri_words. */
+#define GDRI_HOST_WORDS(T, set, ptrs, n, indices, status, values, value)                           \
+	gdri_rq_words(set, ptrs, n, indices, status, cmp, values, value, sizeof(T),                \
+		      GDRI_CLASS(T) == (unsigned)GDRI_C_SIGNED)
+#define GDRI_HOST_WORD(T) GDRI_HOST_WORDS(T, 0, ptr, 0, 0, 0, 0, (uint64_t)value)
 #define GDRI_HOST_WAIT(name, T)                                                                    \
 	GDRI_HOST_OP(int, name##_wait_until, (const T *ptr, int cmp, T value),                     \
-		     gdri_host_wait(ptr, GDRI_HOST_WAITED(T), GDRI_HOST_NO_LIMIT))                 \
+		     gdri_host_waits(GDRI_HOST_WORD(T), GDRI_HOST_NO_LIMIT))                       \
 	GDRI_HOST_OP(int, name##_wait_until_for, (const T *ptr, int cmp, T value, uint64_t limit_ns), \
-		     gdri_host_wait(ptr, GDRI_HOST_WAITED(T), limit_ns))                           \
-	GDRI_HOST_OP(int, name##_test, (const T *ptr, int cmp, T value),                           \
-		     gdri_host_test(ptr, GDRI_HOST_WAITED(T)))
+		     gdri_host_waits(GDRI_HOST_WORD(T), limit_ns))                                 \
+	GDRI_HOST_OP(int, name##_test, (const T *ptr, int cmp, T value), gdri_host_looks(GDRI_HOST_WORD(T)))
 /** gdr_host_T_wait_until[_for], of an own word; gdr_host_T_test looks once, 1 or 0. @{ */
 GDR_WAIT_TYPES(GDRI_HOST_WAIT)
+/** @} */
+
+/* ...: the last parameters, a value for all words or one for each, and a limit. */
+#define GDRI_HOST_SET(T, set, indices, ...) GDRI_HOST_WORDS(T, set, ptrs, n, indices, status, __VA_ARGS__)
+#define GDRI_HOST_SETS(name, T, tail, set, values, value, limit, ...)                              \
+	GDRI_HOST_OP(int, name##_wait_until_all##tail,                                             \
+		     (const T *ptrs, size_t n, const int *status, int cmp, __VA_ARGS__),           \
+		     gdri_host_waits(GDRI_HOST_SET(T, GDRI_WORDS_ALL | (set), 0, values, value), limit)) \
+	GDRI_HOST_OP(size_t, name##_wait_until_any##tail,                                          \
+		     (const T *ptrs, size_t n, const int *status, int cmp, __VA_ARGS__),           \
+		     gdri_host_found(GDRI_HOST_SET(T, GDRI_WORDS_ANY | (set), 0, values, value), limit, (size_t)-1)) \
+	GDRI_HOST_OP(size_t, name##_wait_until_some##tail,                                         \
+		     (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, __VA_ARGS__), \
+		     gdri_host_found(GDRI_HOST_SET(T, GDRI_WORDS_SOME | (set), indices, values, value), limit, 0))
+#define GDRI_HOST_TESTS(name, T, tail, set, values, value, V)                                      \
+	GDRI_HOST_OP(int, name##_test_all##tail,                                                   \
+		     (const T *ptrs, size_t n, const int *status, int cmp, V),                     \
+		     gdri_host_looks(GDRI_HOST_SET(T, GDRI_WORDS_ALL | (set), 0, values, value)))  \
+	GDRI_HOST_OP(size_t, name##_test_any##tail,                                                \
+		     (const T *ptrs, size_t n, const int *status, int cmp, V),                     \
+		     gdri_host_found(GDRI_HOST_SET(T, GDRI_WORDS_ANY | (set), 0, values, value), 0, (size_t)-1)) \
+	GDRI_HOST_OP(size_t, name##_test_some##tail,                                               \
+		     (const T *ptrs, size_t n, size_t *indices, const int *status, int cmp, V),    \
+		     gdri_host_found(GDRI_HOST_SET(T, GDRI_WORDS_SOME | (set), indices, values, value), 0, 0))
+#define GDRI_HOST_WAIT_SETS(name, T)                                                               \
+	GDRI_HOST_SETS(name, T, , 0, 0, (uint64_t)value, GDRI_HOST_NO_LIMIT, T value)              \
+	GDRI_HOST_SETS(name, T, _for, 0, 0, (uint64_t)value, limit_ns, T value, uint64_t limit_ns) \
+	GDRI_HOST_SETS(name, T, _vector, GDRI_WORDS_VECTOR, values, 0, GDRI_HOST_NO_LIMIT, const T *values) \
+	GDRI_HOST_SETS(name, T, _vector_for, GDRI_WORDS_VECTOR, values, 0, limit_ns, const T *values, \
+		       uint64_t limit_ns)                                                          \
+	GDRI_HOST_TESTS(name, T, , GDRI_WORDS_TEST, 0, (uint64_t)value, T value)                   \
+	GDRI_HOST_TESTS(name, T, _vector, GDRI_WORDS_TEST | GDRI_WORDS_VECTOR, values, 0, const T *values)
+/** gdr_host_T_wait_until_{all,any,some}[_vector][_for], gdr_host_T_test_{all,any,some}[_vector]: of n own words, one
+ * behind the other, as in gdr/device.h. ptrs is in the heap; status, values and indices are memory of the host: values
+ * NULL of a _vector form, and indices NULL, are -GDR_EINVAL. Of an empty set, and where there is none, any is
+ * (size_t)-1 and some 0; so they are behind limit_ns, which is no error, and on failure, whose status is latched: the
+ * next quiet tells it. @{ */
+GDR_WAIT_TYPES(GDRI_HOST_WAIT_SETS)
 /** @} */
 
 #define GDRI_HOST_AMO(name, op, T, params, kind, a)                                                \

@@ -203,6 +203,8 @@ static int typed_refused(uint64_t *object, const uint64_t *mine, int pe, int to)
 /* An own word, of which the host looks at copies. Behind a queue whose data may be late it takes a kernel, too. */
 static int typed_waits(uint64_t *object, int pe, int n, int from)
 {
+	const int skip[2] = {1, 0}, values[2] = {-3, 0};
+	size_t at[2];
 	int i, *less = (int *)(void *)(object + 30), ret = gdr_host_uint64_wait_until_for(object, GDR_CMP_GE, 7, 0);
 
 	if (ret == -GDR_ENOTSUP)
@@ -212,6 +214,13 @@ static int typed_waits(uint64_t *object, int pe, int n, int from)
 	JOB_CHECK(gdr_host_uint64_test(object, GDR_CMP_LT, 7) == 0);
 	JOB_CHECK(gdr_host_uint64_wait_until_for(object, GDR_CMP_LT, 7, 5000000) == -GDR_ETIMEOUT);
 	JOB_CHECK(gdr_host_int_test(less, GDR_CMP_LT, 0) == 1 && gdr_host_int_test(less, GDR_CMP_GE, 0) == 0);
+	JOB_CHECK(!gdr_host_status());
+	JOB_CHECK(gdr_host_int_test_any(less, 2, NULL, GDR_CMP_EQ, -3) == 0 && !gdr_host_status());
+	JOB_CHECK(gdr_host_int_test_any(less, 2, skip, GDR_CMP_EQ, -3) == (size_t)-1);
+	JOB_CHECK(gdr_host_int_wait_until_some_vector(less, 2, at, NULL, GDR_CMP_EQ, values) == 2 && at[1] == 1);
+	JOB_CHECK(gdr_host_int_wait_until_some_for(less, 2, at, NULL, GDR_CMP_EQ, 1, 1000) == 0);
+	JOB_CHECK(!gdr_host_int_wait_until_all_vector(less, 2, skip, GDR_CMP_EQ, values));
+	JOB_CHECK(gdr_host_int_wait_until_all_for(less, 2, NULL, GDR_CMP_LT, 0, 1000) == -GDR_ETIMEOUT);
 	JOB_CHECK(!gdr_host_status());
 	for (i = 0; !pe && i < n; i++) {
 		usleep(30000);

@@ -55,6 +55,17 @@ struct gdri_rq_atomic {
 	uint32_t kind; /* enum gdri_amo */
 };
 
+/* WAIT for several words by gdr/host_ops.h: which of them, and by which names it was called. Of ANY the call brings the
+ * index, of SOME the number of the indices that it writes to dst: a size_t. */
+enum gdri_words {
+	GDRI_WORDS_ALL = 1,
+	GDRI_WORDS_ANY = 2,
+	GDRI_WORDS_SOME = 3,
+	GDRI_WORDS_WHICH = 3, /* mask */
+	GDRI_WORDS_VECTOR = 4,
+	GDRI_WORDS_TEST = 8, /* it looks once */
+};
+
 /* WAIT: of n words, or of one where n is 0 */
 struct gdri_rq_wait {
 	const void *words;
@@ -64,6 +75,7 @@ struct gdri_rq_wait {
 	uint32_t cmp; /* enum gdr_cmp */
 	uint32_t is_signed;
 	uint32_t from_pe; /* pe is who writes it; 0: any PE may */
+	uint32_t set;	  /* enum gdri_words; 0: another call */
 };
 
 /* BARRIER, SYNC: the team alone; and collectives */

@@ -26,7 +26,8 @@ GDR_API void gdri_value_failed(int status);
 /* As gdri_request_value, by a transfer: 0 when it fails. At most 16 bytes. */
 GDR_API void gdri_value_get(void *value, const void *src, uint32_t size, int pe);
 /* What gdr/host_ops.h promises: as gdri_request_now, with local memory of any kind. A wait ends behind limit_ns with
- * -GDR_ETIMEOUT (0: it looks once); others have no limit but GDR_TIMEOUT. value: where what the request brings goes,
+ * -GDR_ETIMEOUT, one for any or some of several words having found none (0: it looks once); others have no limit but
+ * GDR_TIMEOUT. value: where what the request brings goes,
  * memory of the host; NULL where it brings nothing. */
 GDR_API int gdri_host_call(const struct gdri_request *q, uint64_t limit_ns, void *value);
 GDR_EXTERN_C_END
@@ -248,22 +249,43 @@ static inline void gdri_host_fetch(void *old, int kind, uint32_t size, const voi
 	gdri_host_value(&q, old);
 }
 
-static inline int gdri_host_wait(const void *ptr, uint64_t value, uint32_t size, int is_signed, int cmp,
-				 uint64_t limit_ns)
+/* set: bits of enum gdri_words; 0: a wait for one word, n 0. */
+static inline struct gdri_request gdri_rq_words(uint32_t set, const void *ptrs, uint64_t n, size_t *indices,
+						const int *status, int cmp, const void *values, uint64_t value,
+						uint32_t size, int is_signed)
 {
-	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, 0, 0, 0, size, 0);
+	struct gdri_request q = gdri_rq(GDRI_RQ_WAIT, indices, 0, n, size, 0);
 
-	q.wait.words = ptr;
+	q.wait.words = ptrs;
+	q.wait.skip = status;
+	q.wait.values = values;
 	q.wait.value = value;
 	q.wait.is_signed = (uint32_t)is_signed;
 	q.wait.cmp = (uint32_t)cmp;
+	q.wait.set = set;
+	return q;
+}
+
+/* What ANY and SOME find; `none` where the call fails, with the status latched. */
+static inline size_t gdri_host_found(struct gdri_request q, uint64_t limit_ns, size_t none)
+{
+	size_t found = none;
+	int ret = gdri_host_call(&q, limit_ns, &found);
+
+	if (ret)
+		gdri_value_failed(ret);
+	return ret ? none : found;
+}
+
+static inline int gdri_host_waits(struct gdri_request q, uint64_t limit_ns)
+{
 	return gdri_host_call(&q, limit_ns, 0);
 }
 
 /* Looks once: 1 or 0; a failure is latched. */
-static inline int gdri_host_test(const void *ptr, uint64_t value, uint32_t size, int is_signed, int cmp)
+static inline int gdri_host_looks(struct gdri_request q)
 {
-	int ret = gdri_host_wait(ptr, value, size, is_signed, cmp, 0);
+	int ret = gdri_host_call(&q, 0, 0);
 
 	if (ret && ret != -GDR_ETIMEOUT)
 		gdri_value_failed(ret);
