@@ -264,6 +264,7 @@ static int ops_call(struct gdri_state *st, const struct gdri_request *q, const c
 	case GDRI_RQ_G:
 		return st->cuda ? gdri_cuda_get(value, q->src, q->size, q->pe) : ops_bring(st, q, call, value);
 	case GDRI_RQ_FETCH_AMO:
+	case GDRI_RQ_LOCK:
 		return ops_bring(st, q, call, value);
 	case GDRI_RQ_PUT_SIGNAL:
 		return ops_put_signal(st, q, call);

@@ -45,6 +45,10 @@ const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_fo
 		return q->transfer.nbi ? CALL("get_nbi") : call;
 	case GDRI_RQ_G: /* where it waits for a stream, it then asks at once */
 		return form == GDRI_FORM_NOW ? names[GDRI_FORM_STREAM][q->what] : call;
+	case GDRI_RQ_LOCK:
+		return q->lock.call == GDRI_LOCK_CALL_SET    ? call
+		       : q->lock.call == GDRI_LOCK_CALL_TEST ? CALL("test_lock")
+							     : CALL("clear_lock");
 	case GDRI_RQ_PUT_SIGNAL:
 		return q->signal.nbi ? CALL("put_signal_nbi") : call;
 	case GDRI_RQ_WAIT:
@@ -208,6 +212,8 @@ int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q
 		return check_collective(st, q, call);
 	if (q->what == GDRI_RQ_WAIT)
 		return check_wait(st, q, call);
+	if (q->what == GDRI_RQ_LOCK)
+		return in_heap(st, q, call, q->dst, q->size);
 	if (q->what < GDRI_RQ_P)
 		return 0;
 	return check_transfer(st, q, call);

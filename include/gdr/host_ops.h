@@ -14,8 +14,8 @@
  *   a job on GPUs, unless all of the local memory is a GPU's, go element by element.
  * - Any thread may call. Of a PE's threads one at a time is in a collective of a team; its members all call from the
  *   host. On the host device it counts as the form of one thread (gdr/coll.h).
- * - Where kernels run on GPUs atomics, signals, waits, strided forms and collectives are executed by a kernel of the
- *   library, which the call waits for, and are atomic to those of kernels. It takes room on the GPU beside kernels
+ * - Where kernels run on GPUs atomics, signals, waits, locks, strided forms and collectives are executed by a kernel of
+ *   the library, which the call waits for, and are atomic to those of kernels. It takes room on the GPU beside kernels
  *   that run, and waits for none of them. A library that was built without nvcc has no such kernel: -GDR_ENOTSUP. p,
  *   g, put, get, wait_until_for, waits for several words and tests do without, but where what a NIC wrote to a GPU may
  *   be seen late (GDR_FLUSH) waits and tests take one when what they look at holds.
@@ -209,6 +209,15 @@ GDR_WAIT_TYPES(GDRI_HOST_WAIT_SETS)
  * {and,or,xor} and fetch_{and,or,xor}. @{ */
 GDR_AMO_TYPES(GDRI_HOST_AMO_INTEGER)
 GDR_FLOAT_TYPES(GDRI_HOST_AMO_NUMBER)
+/** @} */
+
+/** gdr_set_lock, gdr_test_lock, gdr_clear_lock: locks that host threads and kernels share. A thread that waits for
+ * one keeps no other thread from calling, and GDR_TIMEOUT bounds it: -GDR_ETIMEOUT, with the PE named that does not
+ * give it. On GPUs, where a kernel waits, that holds of 7 threads of a PE at a time. test: 0 taken, 1 not. What was
+ * put under the lock is there for who gets it next: clear has a quiet. @{ */
+GDRI_HOST_OP(int, set_lock, (long *lock), gdri_host_lock(GDRI_LOCK_CALL_SET, lock))
+GDRI_HOST_OP(int, test_lock, (long *lock), gdri_host_lock(GDRI_LOCK_CALL_TEST, lock))
+GDRI_HOST_OP(int, clear_lock, (long *lock), gdri_host_lock(GDRI_LOCK_CALL_CLEAR, lock))
 /** @} */
 
 #define GDRI_HOST_COLL_OF(pre, op, T, E, what)                                                     \

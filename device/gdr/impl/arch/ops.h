@@ -76,7 +76,8 @@
 	X(SIGNAL, 7, "", "signal_op", SIGNAL)                                                      \
 	X(WAIT, 8, "TYPE_", "wait_until", WAIT_UNTIL)                                              \
 	X(AMO, 9, "TYPE_", "atomic_OP", AMO)                                                       \
-	X(FETCH_AMO, 10, "TYPE_", "atomic_fetch_OP", FETCH_AMO)
+	X(FETCH_AMO, 10, "TYPE_", "atomic_fetch_OP", FETCH_AMO)                                    \
+	X(LOCK, 11, "", "set_lock", LOCK)
 #define GDRI_REQUESTS_BLOCK(X)                                                                     \
 	X(PUT, GDRI_RQ_BY_BLOCK, "", "put", PUT)                                                   \
 	X(GET, 13, "", "get", GET)                                                                 \

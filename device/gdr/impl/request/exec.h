@@ -31,6 +31,18 @@ GDR_DEVICE int gdri_exec_wait(const struct gdri_request *q)
 			     (int)w->cmp, GDRI_NO_LIMIT);
 }
 
+GDR_DEVICE int gdri_exec_lock(const struct gdri_request *q, uint64_t *busy)
+{
+	long *lock = (long *)q->dst;
+	int ret;
+
+	if (q->lock.call != GDRI_LOCK_CALL_TEST)
+		return q->lock.call == GDRI_LOCK_CALL_SET ? gdri_lock_set(lock) : gdri_lock_clear(lock);
+	ret = gdri_lock_test(lock);
+	*busy = ret == 1;
+	return ret < 0 ? ret : 0;
+}
+
 /* One thread. */
 GDRI_NOINLINE int gdri_exec_thread(const struct gdri_request *q, uint64_t value[2])
 {
@@ -59,6 +71,8 @@ GDRI_NOINLINE int gdri_exec_thread(const struct gdri_request *q, uint64_t value[
 		return gdri_signal_op(q->signal.word, q->signal.value, (int)q->signal.op, q->pe, 0);
 	case GDRI_RQ_WAIT:
 		return gdri_exec_wait(q);
+	case GDRI_RQ_LOCK:
+		return gdri_exec_lock(q, value);
 	default:
 		return gdri_exec_amo(q, value);
 	}

@@ -78,6 +78,12 @@ struct gdri_rq_wait {
 	uint32_t set;	  /* enum gdri_words; 0: another call */
 };
 
+/* LOCK: dst; TEST brings 1 where it does not get it. */
+enum gdri_lock_call { GDRI_LOCK_CALL_SET = 0, GDRI_LOCK_CALL_TEST = 1, GDRI_LOCK_CALL_CLEAR = 2 };
+struct gdri_rq_lock {
+	uint32_t call; /* enum gdri_lock_call */
+};
+
 /* BARRIER, SYNC: the team alone; and collectives */
 struct gdri_rq_coll {
 	int32_t team;
@@ -108,6 +114,7 @@ struct gdri_request {
 		struct gdri_rq_strided strided;
 		struct gdri_rq_atomic atomic;
 		struct gdri_rq_wait wait;
+		struct gdri_rq_lock lock;
 		struct gdri_rq_coll coll;
 	};
 };

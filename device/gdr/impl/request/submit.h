@@ -249,6 +249,17 @@ static inline void gdri_host_fetch(void *old, int kind, uint32_t size, const voi
 	gdri_host_value(&q, old);
 }
 
+static inline int gdri_host_lock(uint32_t call, long *lock)
+{
+	struct gdri_request q = gdri_rq(GDRI_RQ_LOCK, lock, 0, 1, sizeof(*lock), 0);
+	uint64_t busy = 0;
+	int ret;
+
+	q.lock.call = call;
+	ret = gdri_host_call(&q, GDRI_HOST_NO_LIMIT, &busy);
+	return ret ? ret : (int)busy;
+}
+
 /* set: bits of enum gdri_words; 0: a wait for one word, n 0. */
 static inline struct gdri_request gdri_rq_words(uint32_t set, const void *ptrs, uint64_t n, size_t *indices,
 						const int *status, int cmp, const void *values, uint64_t value,
