@@ -149,14 +149,19 @@ static bool make_room(struct gdri_uid_hub *hub, uint32_t n)
 	return true;
 }
 
+static void hub_refuse_all(struct gdri_uid_hub *hub, uint32_t reason, uint32_t number)
+{
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (hub->of[i])
+			hub_refuse(hub->of[i], reason, number);
+	}
+}
+
 /* PEs that disagree on the job's size never become one: all that are here hear it. */
 static void refuse_size(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint32_t n)
 {
 	hub_refuse(c, GDRI_UID_N_PES, hub->n);
-	for (uint32_t i = 0; i < hub->n; i++) {
-		if (hub->of[i])
-			hub_refuse(hub->of[i], GDRI_UID_N_PES, n);
-	}
+	hub_refuse_all(hub, GDRI_UID_N_PES, n);
 }
 
 static void hub_begin_round(struct gdri_uid_hub *hub)
@@ -184,6 +189,7 @@ static void hub_know_pe(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint3
 	hub->n_strangers--;
 	c->stranger = false;
 	c->pe = pe;
+	hub->dead = GDRI_UID_NOBODY;
 	hub->of[pe] = c;
 	hub->came[pe] = true;
 	hub->n_here++;
@@ -211,6 +217,8 @@ static void hub_hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 		hub_refuse(c, GDRI_UID_RUNNING, 0);
 	} else if (!n || n > GDRI_UID_MAX_PES || pe >= n) {
 		c->bad = true; /* the library checks this before it comes */
+	} else if (hub->dead != GDRI_UID_NOBODY && hub->dead != pe) {
+		hub_refuse(c, GDRI_UID_DEAD, hub->dead);
 	} else if (!make_room(hub, n)) {
 		hub_refuse(c, GDRI_UID_FULL, 0);
 	} else if (n != hub->n) {
@@ -303,7 +311,11 @@ static void hub_pe_gone(struct gdri_uid_hub *hub, struct gdri_uid_conn *c, uint3
 	c->pe = GDRI_UID_NOBODY;
 	hub->of[pe] = NULL;
 	hub->n_here--;
-	if (!hub->running) { /* it may come again */
+	if (!hub->running) {
+		if (!left && !c->bad) { /* else it may come again */
+			hub->dead = pe;
+			hub_refuse_all(hub, GDRI_UID_DEAD, pe);
+		}
 		if (!hub->n_here)
 			hub_empty(hub);
 		return;
@@ -412,7 +424,7 @@ void gdri_uid_hub_init(struct gdri_uid_hub *hub, const unsigned char token[GDRI_
 {
 	memset(hub, 0, sizeof(*hub));
 	memcpy(hub->token, token, GDRI_UID_TOKEN);
-	hub->home = GDRI_UID_NOBODY;
+	hub->home = hub->dead = GDRI_UID_NOBODY;
 }
 
 struct gdri_uid_conn *gdri_uid_hub_accept(struct gdri_uid_hub *hub, int fd, uint64_t now)

@@ -41,6 +41,7 @@ struct gdri_uid_hub {
 	uint32_t n_strangers;
 	uint32_t n, n_here, n_gone; /* n 0: nobody has come yet */
 	uint32_t home;		    /* PE of the hub's process, or NOBODY */
+	uint32_t dead;		    /* died before all had come, and has no successor yet; or NOBODY */
 	bool running, ending;	    /* ending: an ABORT is on its way to all */
 	struct gdri_uid_conn **of; /* [n], NULL: not here (any more) */
 	bool *came;		   /* [n] has been here, perhaps gave up */

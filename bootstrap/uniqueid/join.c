@@ -315,6 +315,11 @@ static int join_refused(const struct uid_boot *b, const struct gdri_uid_meeting 
 				 b->pub.pe,
 				 m->in_turn ? ", and the job before this one has to end"
 					    : ", and an id serves one job");
+	case GDRI_UID_DEAD:
+		return gdri_fail(-GDR_EPEERLOST,
+				 "bootstrap: not all of the job's %d PEs can come: PE %u is dead or cut off, its "
+				 "connection has ended without a farewell; see that PE's output",
+				 b->pub.n_pes, l->number);
 	default:
 		return gdri_fail(-GDR_ENOMEM, "bootstrap: %s has no memory for %d PEs", b->hub, b->pub.n_pes);
 	}

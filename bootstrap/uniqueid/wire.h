@@ -56,6 +56,7 @@ enum gdri_uid_refusal {
 	GDRI_UID_TWICE,	       /* a PE of this number is there */
 	GDRI_UID_RUNNING,      /* the job has begun */
 	GDRI_UID_FULL,	       /* no memory */
+	GDRI_UID_DEAD,	       /* a PE died before all had come: its number */
 };
 
 struct gdri_uid_head {

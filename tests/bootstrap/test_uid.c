@@ -216,6 +216,59 @@ static void test_missing(void **state)
 	job(id, 4);
 }
 
+/* A PE that connects, says who it is, and whose process then dies. */
+static void come_and_die(const unsigned char *id, uint32_t pe, uint32_t n)
+{
+	struct gdri_uid_head h = {GDRI_UID_HELLO, pe, GDRI_UID_TOKEN + 8, 0};
+	unsigned char frame[GDRI_UID_HEAD + GDRI_UID_TOKEN + 8] = {0};
+	struct timespec deadline = {(time_t)now() + 10, 0};
+	struct gdri_uid u;
+	int fd;
+
+	assert_null(gdri_uid_parse(id, &u));
+	gdri_uid_head_write(frame, &h);
+	memcpy(frame + GDRI_UID_HEAD, u.token, GDRI_UID_TOKEN);
+	gdri_uid_put32(frame + GDRI_UID_HEAD + GDRI_UID_TOKEN, n);
+	fd = gdri_uid_connect(&u, &deadline);
+	assert_true(fd >= 0);
+	assert_int_equal(send(fd, frame, sizeof(frame), MSG_NOSIGNAL), sizeof(frame));
+	nap(100);
+	close(fd);
+}
+
+/* Before all have come: who waits hears of it at once, and who comes later does, also once nobody waits any more.
+ * Behind a successor of the dead one all may come again. */
+static void test_dies_early(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	double begin = now();
+	struct pe p[4];
+
+	(void)state;
+	make(id);
+	for (int i = 0; i < 3; i++) {
+		start(&p[i], id, i, i < 2 ? 4 : 5); /* the last one's job is another */
+		p[i].delay_ms = 500 * i;
+	}
+	assert_int_equal(pthread_create(&p[0].thread, NULL, pe_main, &p[0]), 0);
+	nap(100);
+	come_and_die(id, 3, 4);
+	pthread_join(p[0].thread, NULL);
+	run(&p[1], 2);
+	assert_true(now() - begin < LIMIT_MS * 1e-3 / 2);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(p[i].rc, -GDR_EPEERLOST);
+		assert_non_null(strstr(p[i].error, "PE 3 is dead or cut off"));
+	}
+	for (int i = 0; i < 4; i++) {
+		start(&p[i], id, i, 4);
+		p[i].delay_ms = i < 3 ? 300 : 0;
+	}
+	run(p, 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(p[i].rc, 0);
+}
+
 static void test_stranger(void **state)
 {
 	unsigned char id[GDRI_UID_BYTES], other[GDRI_UID_BYTES];
@@ -576,7 +629,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_id),
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_dies_early),
+		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_twice),	  cmocka_unit_test(test_sizes_differ),
 		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_idlers),
