@@ -2,7 +2,8 @@
 /* Promela model of a barrier of all PEs, or of a team's, that one of them gives up (device/gdr/impl/api/barrier.h,
  * coll/team.h, diag/broken.h): dissemination, or (FLAT) one round. LOOK_OWN: a collective of a team that moves data; who
  * enters looks at what it found itself, in a wait, not at what it was told. PEs come when they come. At most one wait
- * ends at its limit, any one, at any time; what its PE tells of that arrives in any order, at any time.
+ * ends at its limit, any one, at any time; what its PE tells of that arrives in any order, at any time. QUEUE: words
+ * go by queues as well, and arrive some time; what is told arrives behind the words of its queue.
  * Checked by ./run for:
  *
  *  - who succeeds in a call knows that all have come to it
@@ -11,8 +12,8 @@
  *                                             (assertion violated k<=given)
  *  - nobody else has to wait for its own limit
  *                                             (invalid end state)
- *  - nobody gives up in front of a word that was there: of those there before the reason was told
- *                                             (assertion violated k>here, k>was[(..)])
+ *  - nobody gives up in front of a word that was there: of those there before the reason was told, or told before it by
+ *    the PE that told the reason              (assertion violated k>here, k>was[(..)])
  *  - who is told of a call that was given up gives up that one, or the one in front of it (EARLY): somebody who has come,
  *    as all have, has not told it yet        (assertion violated (k+EARLY)>=given)
  *
@@ -35,25 +36,42 @@
 #define ROUNDS 2 /* of 3 or 4 PEs */
 #endif
 #define WORD(pe, round) word[(pe) * ROUNDS + (round)]
+#ifdef QUEUE
+#define SENT(pe, round) sent[(pe) * ROUNDS + (round)]
+#else
+#define SENT WORD
+#endif
 
 byte word[PES * ROUNDS];	/* gdri_ctl.barrier of each PE; FLAT: gdri_ctl.flat */
+#ifdef QUEUE
+byte sent[PES * ROUNDS];	/* on their way, or there */
+#endif
 byte come[PES];			/* the call that a PE has come to */
 bit told[PES], broken[PES];	/* gdri_ctl.broken: on its way, there */
 byte given = 255;		/* the call that was given up */
-byte was[PES * ROUNDS];		/* the words at that time */
+byte giver;			/* by whom */
+byte was[PES * ROUNDS];		/* the words at that time, on their way if giver sent them */
+
+#ifdef QUEUE
+#define ON_ITS_WAY(pe, round) (WORD(pe, round) < SENT(pe, round))
+#define FROM_GIVER(pe, round) (((pe) + PES - (1 << (round))) % PES == giver)
+#else
+#define ON_ITS_WAY(pe, round) false
+#define FROM_GIVER(pe, round) false
+#endif
+#ifdef NO_STRONG /* a WRITE does not wait for words that are atomics, which wait for WRITEs */
+#define BEHIND(pe, round) true
+#else
+#define BEHIND(pe, round) !(FROM_GIVER(pe, round) && ON_ITS_WAY(pe, round))
+#endif
 
 /* What was told arrives some time. */
-active proctype arrives()
+active [PES] proctype arrives()
 {
-	byte i;
-
 end:	do
-	:: atomic { told[0] && !broken[0] -> broken[0] = 1 }
-	:: atomic { told[1] && !broken[1] -> broken[1] = 1 }
-	:: atomic { told[2] && !broken[2] -> broken[2] = 1 }
-#if PES > 3
-	:: atomic { told[3] && !broken[3] -> broken[3] = 1 }
-#endif
+	:: atomic { told[_pid] && !broken[_pid] && BEHIND(_pid, 0) && BEHIND(_pid, 1) -> broken[_pid] = 1 }
+	:: atomic { ON_ITS_WAY(_pid, 0) -> WORD(_pid, 0) = SENT(_pid, 0) }
+	:: atomic { ON_ITS_WAY(_pid, 1) -> WORD(_pid, 1) = SENT(_pid, 1) }
 	od
 }
 
@@ -101,9 +119,12 @@ inline hear(at)
 			if
 			:: failed ->
 				given = k;
+				giver = me;
 				i = 0;
 				do
-				:: i < PES * ROUNDS -> was[i] = word[i]; i = i + 1
+				:: i < PES * ROUNDS ->
+					was[i] = (FROM_GIVER(i / ROUNDS, i % ROUNDS) -> SENT(0, i) : word[i]);
+					i = i + 1
 				:: else -> break
 				od
 			:: else -> skip
@@ -159,7 +180,7 @@ proctype pe(byte me)
 #else
 		:: !failed && step < PES ->
 #endif
-			WORD((me + step) % PES, round) = k;
+			SENT((me + step) % PES, round) = k;
 			if
 			:: !failed -> hear(round)
 			:: else -> skip
