@@ -322,7 +322,7 @@ static void do_late(struct fake *f, struct fake_qp *q)
 /* 1: its effect and its CQE come later. */
 static int put_off(struct fake *f, struct fake_qp *q, int pe, const struct wqe *w)
 {
-	if (!f->opt.late_atomics || q->late || w->opcode != 0x12)
+	if (!f->opt.late_atomics || q->late || (w->opcode != 0x12 && w->opcode != 0x14))
 		return 0;
 	q->late = xalloc(sizeof(*q->late));
 	q->late->w = *w;

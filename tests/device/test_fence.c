@@ -156,6 +156,26 @@ static void test_relaxed(void **state)
 	finish();
 }
 
+/* What a PE tells that gives up waits for what it told before, where the network alone does not see to it. */
+static void test_notice(void **state)
+{
+	struct gdri_qp *qp;
+
+	(void)state;
+	start();
+	qp = gdri_qp_to(f->dev, 1, 0);
+	assert_int_equal(gdri_tell_queue(f->dev, qp, offsetof(struct gdri_ctl, left), 1), 1); /* 0 */
+	f->dev->flags |= GDRI_DEV_RELAXED;
+	assert_int_equal(gdri_tell_queue(f->dev, qp, offsetof(struct gdri_ctl, left), 1), 1); /* 1 */
+	gdri_tell_each(f->dev, -1); /* 2 */
+	assert_int_equal(flags(1, 0), 0x08);
+	assert_int_equal(flags(1, 1), 0x68);
+	assert_int_equal(opcode(1, 2), WRITE);
+	assert_int_equal(flags(1, 2), 0x68);
+	assert_int_equal(flags(2, 0), 0x68);
+	finish();
+}
+
 /* Each queue has its own. */
 static void test_queues(void **state)
 {
@@ -224,6 +244,30 @@ static void *litmus(void *arg)
 	return NULL;
 }
 
+/* The word of a call, and that the PE gives up the next one: who finds that looks once more for the word. */
+static void test_notice_behind(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1, .late_atomics = 1,
+					 .flags = GDRI_DEV_RELAXED};
+	struct gdri_ctl *there;
+	unsigned round;
+	uint64_t k;
+
+	(void)state;
+	f = fake_start(&opt);
+	there = (struct gdri_ctl *)f->heap[1];
+	for (k = 1; k <= ROUNDS; k++) {
+		assert_int_equal(gdr_signal_op(fake_sym(f, 0), k, GDR_SIGNAL_SET, 1), 0);
+		f->dev->ctl->broken = k;
+		gdri_tell_each(f->dev, -1);
+		for (round = 0; __atomic_load_n(&there->broken, __ATOMIC_ACQUIRE) != k; round++)
+			gdr_pause(round);
+		assert_int_equal(__atomic_load_n((uint64_t *)fake_at(f, 1, 0), __ATOMIC_RELAXED), k);
+	}
+	assert_int_equal(gdr_quiet(), 0);
+	fake_stop(f);
+}
+
 static void run_litmus(int n)
 {
 	const struct fake_options opt = {.n_pes = 2, .n_slots = 1, .depth = 128, .ring = 1,
@@ -257,9 +301,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_relaxed),
+		cmocka_unit_test(test_notice),
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_mark_is_behind),
 		cmocka_unit_test(test_litmus),
+		cmocka_unit_test(test_notice_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

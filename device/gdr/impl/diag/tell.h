@@ -6,12 +6,15 @@
 #include <gdr/impl/coll/levels.h>
 #include <gdr/impl/diag/blame.h>
 
-/* Into the block r. */
-GDRI_SLOW void gdri_tell_write(struct gdri_qp *qp, uint64_t r, uint64_t off, uint64_t value)
+/* Into the block r. The word comes behind what the queue told before, also where the network may place a WRITE ahead of
+ * that: who hears a reason to give up looks once more for the words before it. */
+GDRI_SLOW void gdri_tell_write(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t r, uint64_t off, uint64_t value)
 {
-	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
+	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0}, fm;
 
-	gdri_wqe_write_inline_12(qp, r, GDRI_CE_ALWAYS, off, qp->rkey_sync, v, 8);
+	GDRI_DEV_CONSTANT(dev);
+	fm = gdri_k(dev, flags) & GDRI_DEV_RELAXED ? GDRI_FM_STRONG : 0;
+	gdri_wqe_write_inline_12(qp, r, GDRI_CE_ALWAYS | fm, off, qp->rkey_sync, v, 8);
 }
 
 /* An 8-byte store, if that is possible without waiting: 1 when it is on its way. */
@@ -23,7 +26,7 @@ GDR_DEVICE int gdri_tell_queue(struct gdri_dev *dev, struct gdri_qp *qp, uint64_
 	r = gdri_sq_reserve_beside(dev, qp);
 	if (r == GDRI_NO_ROOM)
 		return 0;
-	gdri_tell_write(qp, r, off, value);
+	gdri_tell_write(dev, qp, r, off, value);
 	return !gdri_sq_publish_later(dev, qp, r, 1, 0, GDRI_WINDOW);
 }
 
@@ -61,7 +64,7 @@ GDR_DEVICE uint64_t gdri_tell_value(const struct gdri_dev *dev, int what)
 GDRI_SLOW void gdri_tell_write_what(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t r, int what)
 {
 	GDRI_DEV_CONSTANT(dev);
-	gdri_tell_write(qp, r, gdri_tell_at(dev, what), gdri_tell_value(dev, what));
+	gdri_tell_write(dev, qp, r, gdri_tell_at(dev, what), gdri_tell_value(dev, what));
 }
 
 /* The queue to pe that the word is to go by, behind that queue's earlier words: that of the collective that was given
