@@ -2,7 +2,7 @@
 /* What tools/hardware_kit has a NIC do, from the threads of a kernel:
  *
  *	gdr_kit_ops every	one PE: each kind of queue entry, results compared
- *	gdr_kit_ops rate	one PE: posts a second, and the time of one put and quiet
+ *	gdr_kit_ops rate	one PE: posts a second, the time of one put and quiet
  *	gdr_kit_ops bad-key	one PE: a put behind the heap has to fail, by name
  *	gdr_kit_ops killed	two PEs, of which the second is killed: the first has to be told
  *
@@ -17,6 +17,7 @@
 
 #define BYTES ((size_t)65536)
 #define POSTS 20000
+#define ROUNDS 5 /* the quickest counts: ways are compared */
 
 struct ops {
 	uint8_t *from, *to; /* BYTES each */
@@ -145,16 +146,21 @@ static int run_every(struct ops *o)
 
 static int run_rate(struct ops *o)
 {
-	uint64_t out[8];
+	uint64_t out[8], many, one;
 	int ret;
 
 	for (o->size = 8; o->size <= 4096; o->size *= 8) {
-		ret = gdr_launch(rate, 1, 1, 0, NULL, o);
-		ret = ret ? ret : ops_end(o, out);
-		if (ret)
-			return printf("rate: %s\n", gdr_strerror(ret));
+		many = one = UINT64_MAX;
+		for (int i = 0; i < ROUNDS; i++) {
+			ret = gdr_launch(rate, 1, 1, 0, NULL, o);
+			ret = ret ? ret : ops_end(o, out);
+			if (ret)
+				return printf("rate: %s\n", gdr_strerror(ret));
+			many = out[1] < many ? out[1] : many;
+			one = out[2] < one ? out[2] : one;
+		}
 		printf("RESULT put.rate.%zu %.4g posts/s\nRESULT put.time.%zu %.4g us\n", o->size,
-		       POSTS / (1e-9 * (double)out[1]), o->size, 1e-6 * (double)out[2]);
+		       POSTS / (1e-9 * (double)many), o->size, 1e-6 * (double)one);
 	}
 	return 0;
 }

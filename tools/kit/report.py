@@ -4,6 +4,7 @@ import html
 import re
 
 import compare
+import steps as runs
 
 STYLE = """body{font:14px/1.4 sans-serif;max-width:72em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;margin:.5em 0}td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left}
@@ -72,11 +73,29 @@ def curve(rows):
     out = []
     for i, (step, line) in enumerate(points.items()):
         xy = [(60 + 160 * j, 200 - 180 * v / top) for j, (_, v) in enumerate(line)]
-        colour = ("#33a", "#a63")[i % 2]
+        colour = ("#33a", "#a63", "#2a7", "#a2a")[i % 4]
         out.append(f'<polyline fill="none" stroke="{colour}" points="{" ".join(f"{x:.0f},{y:.0f}" for x, y in xy)}"/>')
         out.append(f'<text x="330" y="{20 + 16 * i}" font-size="12" fill="{colour}">{e(step)}</text>')
         out += [f'<text x="{x - 12:.0f}" y="216" font-size="11">{size} B</text>' for (x, _), (size, _) in zip(xy, line)]
     return f'<svg width="620" height="222" role="img"><text x="2" y="20" font-size="11">{top:.3g}/s</text>{"".join(out)}</svg>'
+
+
+def doorbells(steps):
+    """A line for each way of ringing: its figures, by how much they are above or below the first one's, and what gdr says
+    of the way, which a device may refuse."""
+    found = {step: {} for step in runs.DOORBELLS if step in steps}
+    for step, name, value, unit in figures(steps):
+        if step in found:
+            found[step][name] = float(value), unit
+    first = next((f for f in found.values() if f), {})
+    if not first:
+        return ""
+    rows = []
+    for step, own in found.items():
+        cells = (f"{own[n][0]:.4g}" + (f" ({100 * own[n][0] / v - 100:+.0f} %)" if own is not first else "")
+                 if n in own else "not seen" for n, (v, _) in first.items())
+        rows.append((step, *cells, "; ".join(re.findall(r"info: \S+: doorbells: (.*)", steps[step]["text"]))))
+    return table(("run", *(f"{n}, {unit}" for n, (_, unit) in first.items()), "gdr says"), rows)
 
 
 def summary(found):
@@ -97,7 +116,7 @@ def page(found):
         (r["name"], r["seen"], r["predicted"], r["model"]) for r in differs]) if differs else "<p>Nothing.</p>"]
     out += ["<h2>Runs</h2>", table(("run", "result", "s", "said"), [
         (n, s["state"], s["seconds"], s["text"].strip()[-400:]) for n, s in steps.items()], 1)]
-    out += ["<h2>Posting</h2>", curve(figures(steps)), table(("run", "figure", "value", "unit"), figures(steps))]
+    out += ["<h2>Posting</h2>", curve(figures(steps)), doorbells(steps), table(("run", "figure", "value", "unit"), figures(steps))]
     out += ["<h2>gdr_info --check</h2>", table(("name", "verdict", "value", "right", "fix"), [
         (c["name"], c["verdict"], c["value"], c["right"], c["fix"]) for c in found["checks"]], 1)]
     out += ["<h2>Where the devices are</h2>", topology(found["machine"])]

@@ -12,6 +12,12 @@ import tempfile
 import time
 
 SUITE = ("rma", "amo", "signal", "put_signal", "order", "barrier", "strided", "waits", "coll", "teams")
+DOORBELLS = {  # step: options; the first one is what the others are compared with
+    "posting, doorbells behind the record": {"GDR_DOORBELL_MODE": "record"},
+    "posting, doorbells before the record, too": {"GDR_DOORBELL_MODE": "early"},
+    "posting, doorbells without a record": {"GDR_DOORBELL_MODE": "norecord"},
+    "posting, doorbells by a host thread": {"GDR_DOORBELL_MODE": "record", "GDR_DOORBELL": "cpu"},
+}
 FIGURES = ("latency", "put", "get", "signal", "rate", "barrier")  # of gdr_perf, its short form
 LIBC = ctypes.CDLL(None)
 UNPRIVILEGED = {"GDR_TRANSPORTS": "nic", "GDR_HEAP_SIZE": "16m", "GDR_BOOTSTRAP": "single", "GDR_QUEUE_MEM": "host"}
@@ -150,8 +156,9 @@ def killed(status):
 def all_steps(run, fast):
     """(name, function) in order; each gives a Result."""
     yield "bring-up and link check", lambda: run.run("gdr_info", GDR_LOG="info")
-    yield "posting, doorbells by the posters", lambda: run.run("gdr_kit_ops", "rate", GDR_DOORBELL="auto")
-    yield "posting, doorbells by a host thread", lambda: run.run("gdr_kit_ops", "rate", GDR_DOORBELL="cpu")
+    for name, how in DOORBELLS.items():
+        how = {"GDR_DOORBELL": "auto", "GDR_LOG": "info", **how}
+        yield name, lambda h=how: run.run("gdr_kit_ops", "rate", **h)
     yield "bad key", lambda: run.run("gdr_kit_ops", "bad-key")
     yield "killed PE", lambda: run.pes(2, "gdr_kit_ops", "killed", judge=killed, GDR_ACK_TIMEOUT="14", GDR_TIMEOUT="10s")
     for order in ("auto", "relaxed"):
