@@ -31,11 +31,36 @@ def _open(path: str) -> ctypes.CDLL:
 lib = _open(_path())
 
 
+class Record(ctypes.Structure):
+    """struct gdr_error"""
+    _fields_ = [("status", ctypes.c_int), ("peer", ctypes.c_int), ("waited_for", ctypes.c_int), ("op", ctypes.c_char_p),
+                ("qpn", ctypes.c_uint32), ("wqe_index", ctypes.c_uint32), ("opcode", ctypes.c_uint),
+                ("syndrome", ctypes.c_uint), ("vendor_syndrome", ctypes.c_uint), ("is_cause", ctypes.c_int),
+                ("addr", ctypes.c_uint64), ("len", ctypes.c_uint64), ("time_ns", ctypes.c_uint64),
+                ("waited_ns", ctypes.c_uint64), ("text", ctypes.c_char * 320)]
+
+
+_told_ns = 0
+
+
+def _record(status: int) -> str:
+    """What the newest record of this status says, once: an error that leaves none has not the words of an earlier one."""
+    global _told_ns
+    n = 0 if status == -2 else lib.gdr_errors(None, 0)  # -GDR_ESTATE: there is no job that has records
+    records = (Record * max(n, 0))()
+    new = [r for r in records[:lib.gdr_errors(records, n)] if r.status == status and r.time_ns > _told_ns] if n > 0 else []
+    if not new:
+        return ""
+    newest = max(new, key=lambda r: r.time_ns)
+    _told_ns = newest.time_ns
+    return f" ({newest.text.decode(errors='replace')})"
+
+
 class Error(RuntimeError):
-    """A call of the library that failed. The text names the call and why; the library's log names peer and object."""
+    """A call of the library that failed. The text names the call and why, and the peer where one is to blame."""
 
     def __init__(self, call: str, status: int):
-        super().__init__(f"{call}: {lib.gdr_strerror(status).decode()}")
+        super().__init__(f"{call}: {lib.gdr_strerror(status).decode()}{_record(status)}")
         self.status = status
         """-GDR_E*, of gdr/status.h"""
 
@@ -57,6 +82,8 @@ def _declare() -> None:
             ("gdri_request_now", i, p, p), ("gdri_request_on_stream", i, p, p),
             ("gdr_team_split_strided", i, i, i, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_create", i, i, ctypes.POINTER(i), i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
+            ("gdr_team_join", i, ctypes.c_uint64, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
+            ("gdr_team_new_id", i, ctypes.POINTER(ctypes.c_uint64)), ("gdr_errors", i, p, i),
             ("gdr_host_team_translate_pe", i, i, i, i), ("gdr_query", i, p)):
         f = getattr(lib, name)
         f.restype, f.argtypes = result, args

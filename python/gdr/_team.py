@@ -49,6 +49,20 @@ class Team:
         c = (ctypes.c_int * len(pes))(*pes)
         return self._joined("create", lib.gdr_team_create(self.handle, c, len(pes), None, 0, ctypes.byref(new)), new)
 
+    @staticmethod
+    def new_id() -> int:
+        """Names one team of join(). One of its members makes it and hands it to the others."""
+        made = ctypes.c_uint64()
+        said("new_id", lib.gdr_team_new_id(ctypes.byref(made)))
+        return made.value
+
+    @staticmethod
+    def join(name: int, n: int, me: int) -> Team:
+        """Collective over the n members of the team alone, each of which says its number in it. name: of new_id()."""
+        new = ctypes.c_int32(-1)
+        said("join", lib.gdr_team_join(name, n, me, None, 0, ctypes.byref(new)))
+        return Team(new.value)
+
     def destroy(self) -> None:
         """Collective."""
         said("destroy", lib.gdr_team_destroy(self.handle))

@@ -113,6 +113,18 @@ def collectives(me, n):
     back = t.create(list(range(n))[::-1])
     assert back.my_pe() == n - 1 - me
     back.destroy()
+    name = gdr.zeros(1, "uint64")
+    if me == 0:
+        gdr.put(name, array.array("Q", [gdr.Team.new_id()]), 0)
+    t.broadcast(name, name, 0)
+    if me % 2 == 0:  # the others take no part
+        word = array.array("Q", [0])
+        gdr.get(word, name, me)
+        even = gdr.Team.join(word[0], (n + 1) // 2, me // 2)
+        assert (even.n_pes(), even.translate(even.my_pe(), t)) == ((n + 1) // 2, me)
+        even.destroy()
+    t.barrier()
+    name.free()
     dst.free()
     src.free()
 

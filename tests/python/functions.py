@@ -43,7 +43,7 @@ def numbers():
 said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
                 layout("gdri_request", _requests.Request) + layout("gdr_init_attr", _library.Attr) +
                 layout("gdri_rq_signal", _requests.Signal) + layout("gdri_rq_wait", _requests.Wait) +
-                layout("gdri_rq_coll", _requests.Coll) + numbers())
+                layout("gdri_rq_coll", _requests.Coll) + layout("gdr_error", _library.Record) + numbers())
 assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)
