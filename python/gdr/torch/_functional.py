@@ -17,9 +17,7 @@ def _staged(x: Tensor, team: int, parts_in: int, parts_out: int,
             collective: Callable[[gdr.Team, gdr.Array, gdr.Array, int | None], None]) -> Tensor:
     """parts_in parts of x become parts_out; as many columns at a time as the workspace has room for."""
     array, memory = workspace()
-    name, size, t, stream = name_of(x.dtype), x.element_size(), gdr.Team(team), stream_of(x)
-    if x.device != memory.device:
-        raise ValueError(f"a tensor on {x.device}: the symmetric heap is on {memory.device}")
+    name, size, t, stream = name_of(x.dtype), x.element_size(), gdr.Team(team), stream_of(memory)
     m, half = x.numel() // parts_in, array.nbytes // 2
     room = half // size // max(parts_in, parts_out)
     if not room:

@@ -21,12 +21,30 @@ _workspace_tensor: Tensor | None = None
 def init(workspace: int = 16 << 20, **how: Any) -> None:
     """Collective. gdr.init(**how); on a GPU behind torch.cuda.set_device(). workspace: bytes of the heap in which the
     functional collectives stage, the same on all PEs; larger tensors take several rounds."""
-    global _workspace, _workspace_tensor
     if workspace < 4096:
         raise ValueError(f"a workspace of {workspace} bytes: at least 4096")
     gdr.init(**how)
-    _workspace = gdr.zeros(workspace // 512 * 512, "uint8")
+    stage(workspace)
+
+
+def stage(nbytes: int = 16 << 20) -> None:
+    """Collective. The workspace alone, of a job that is there."""
+    global _workspace, _workspace_tensor
+    _workspace = gdr.zeros(nbytes // 512 * 512, "uint8")
     _workspace_tensor = tensor_of(_workspace)
+
+
+def unstage() -> None:
+    """Collective. Frees it."""
+    global _workspace, _workspace_tensor
+    array, _ = workspace()
+    _workspace_tensor = _ = None  # type: ignore[assignment]
+    array.free()
+    _workspace = None
+
+
+def staged() -> bool:
+    return _workspace is not None
 
 
 def finalize() -> None:
