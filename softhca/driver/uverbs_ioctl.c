@@ -15,7 +15,7 @@
 #include "softhca/tools/log.h"
 
 /* Attribute ids are 0.. for the core and 0x1000.. for the driver. */
-#define DRIVER	   UVERBS_UDATA_DRIVER_DATA_FLAG
+#define DRIVER	   (1u << UVERBS_ID_NS_SHIFT)
 #define MAX_ATTRS  32
 #define A(id)	   (1u << (id))
 #define D(id)	   (1u << ((id) & ~(unsigned)UVERBS_ID_NS_MASK))
