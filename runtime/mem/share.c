@@ -303,8 +303,8 @@ static void poll_once(struct exchange *t, int wait_ms)
 
 static bool share_prepare(struct exchange *t)
 {
-	t->out = calloc((size_t)t->n + 1, sizeof(*t->out));
-	t->served = calloc((size_t)t->n + 1, sizeof(*t->served));
+	t->out = calloc((unsigned int)t->n + 1, sizeof(*t->out));
+	t->served = calloc((unsigned int)t->n + 1, sizeof(*t->served));
 	t->in = calloc((size_t)t->n_in, sizeof(*t->in));
 	t->pfds = calloc((size_t)(1 + t->n + t->n_in), sizeof(*t->pfds));
 	for (int i = 0; t->out && i < t->n; i++) /* 0 would be somebody's descriptor to clean_up() */
