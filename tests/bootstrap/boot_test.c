@@ -277,13 +277,16 @@ static int do_reopen(int n)
 	return rc;
 }
 
-/* Servers keep no more for a program that opens often. */
+/* Servers keep no more for a program that opens often; but a value for each round, of which an opening has four, where
+ * clients keep what they read (PMIx 5). */
 static int do_cycles(int n)
 {
-	int rc = do_reopen(2), before = new_values;
+	const char *store = getenv("PMIX_GDS_MODULE");
+	int rc = do_reopen(2), before = new_values, each = store && !strncmp(store, "ds", 2) ? 0 : 4;
 
 	if (!rc)
 		rc = do_reopen(n);
+	before += each * n;
 	CHECK(new_values == before, "%d openings left %d values more in the servers", n, new_values - before);
 	return rc;
 }

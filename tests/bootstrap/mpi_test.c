@@ -5,6 +5,7 @@
  *   mpi_test MoxXcF   mpi_test oxMXFxc   ... */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -68,6 +69,12 @@ int main(int argc, char **argv)
 
 	if (gdri_options_read(&opt, NULL))
 		return 1;
+#if OMPI_MAJOR_VERSION >= 5
+	if (argc > 1 && strcspn(argv[1], "o") < strcspn(argv[1], "M")) {
+		puts("SKIP: MPI_Init of Open MPI 5.0.7 fails in a program that has called PMIx_Init");
+		return 77;
+	}
+#endif
 	for (p = argc > 1 ? argv[1] : "MoxXcF"; *p; p++) {
 		rc = step(*p);
 		if (rc) {

@@ -9,6 +9,12 @@ int main(int argc, char **argv)
 {
 	int before = argc > 1 && !strcmp(argv[1], "before"), rank, size, sum = 0, *word, next;
 
+#if OMPI_MAJOR_VERSION >= 5
+	if (!before) {
+		puts("SKIP: MPI_Init of Open MPI 5.0.7 fails in a program that has called PMIx_Init");
+		return 77;
+	}
+#endif
 	if (before)
 		CHECK_EQ(MPI_Init(&argc, &argv), MPI_SUCCESS);
 	multi_begin();
