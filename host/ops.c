@@ -41,6 +41,28 @@ static int ops_bring(struct gdri_state *st, const struct gdri_request *q, const 
 	return ret;
 }
 
+/* Where the NIC cannot write to q->src, and where a kernel asks, the value is waited for. */
+static int ops_fetch_nbi(struct gdri_state *st, const struct gdri_request *q, const char *call)
+{
+	struct gdri_request waited = *q;
+	void *fetch = (void *)(uintptr_t)q->src;
+	struct gdri_answer answer;
+	int ret;
+
+	if (!fetch)
+		return gdri_fail(-GDR_EINVAL, "%s: fetch is NULL", call);
+	if (!st->cuda && !gdri_staging_needed(st, fetch, q->size, q->pe, false))
+		return ops_run(st, q, call);
+	waited.src = NULL;
+	ret = gdri_request_run(st, &waited, call, &answer);
+	if (ret)
+		return ret;
+	if (st->cuda && gdri_cuda_is_device(st->cuda, fetch))
+		return gdri_cuda_poke(st->cuda, fetch, answer.value, q->size, (int)st->opt.timeout_ms);
+	memcpy(fetch, answer.value, q->size);
+	return 0;
+}
+
 /* Where the NIC or a kernel cannot read src, the data goes by itself, is there when that returns, and the signal goes
  * behind it. Whether it can is asked before. */
 static int ops_put_signal(struct gdri_state *st, const struct gdri_request *q, const char *call)
@@ -264,6 +286,7 @@ static int ops_call(struct gdri_state *st, const struct gdri_request *q, const c
 	case GDRI_RQ_G:
 		return st->cuda ? gdri_cuda_get(value, q->src, q->size, q->pe) : ops_bring(st, q, call, value);
 	case GDRI_RQ_FETCH_AMO:
+		return value ? ops_bring(st, q, call, value) : ops_fetch_nbi(st, q, call);
 	case GDRI_RQ_LOCK:
 		return ops_bring(st, q, call, value);
 	case GDRI_RQ_PUT_SIGNAL:

@@ -45,6 +45,8 @@ const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_fo
 		return q->transfer.nbi ? CALL("get_nbi") : call;
 	case GDRI_RQ_G: /* where it waits for a stream, it then asks at once */
 		return form == GDRI_FORM_NOW ? names[GDRI_FORM_STREAM][q->what] : call;
+	case GDRI_RQ_FETCH_AMO:
+		return q->src ? CALL("TYPE_atomic_fetch_OP_nbi") : call;
 	case GDRI_RQ_LOCK:
 		return q->lock.call == GDRI_LOCK_CALL_SET    ? call
 		       : q->lock.call == GDRI_LOCK_CALL_TEST ? CALL("test_lock")

@@ -184,29 +184,37 @@ GDR_WAIT_TYPES(GDRI_HOST_WAIT_SETS)
 
 #define GDRI_HOST_AMO(name, op, T, params, kind, a)                                                \
 	GDRI_HOST_OP(int, name##_atomic_##op, params, gdri_host_amo(kind, sizeof(T), dst, a, pe))
-#define GDRI_HOST_FETCH(name, op, T, params, kind, a, b)                                           \
+#define GDRI_HOST_FETCH(name, op, T, params, nbi_params, kind, a, b)                               \
 	GDRI_HOST_OP_VALUE(T, name##_atomic_##op, params,                                          \
-			   gdri_host_fetch(&out, kind, sizeof(T), dst, a, b, pe))
+			   gdri_host_fetch(&out, kind, sizeof(T), dst, a, b, pe))                  \
+	GDRI_HOST_OP(int, name##_atomic_##op##_nbi, nbi_params,                                    \
+		     gdri_host_fetch_nbi(fetch, kind, sizeof(T), dst, a, b, pe))
 #define GDRI_HOST_OPERAND gdri_bits(&value, sizeof(value))
 #define GDRI_HOST_AMO_OP(op, kind, reduction, name, T)                                             \
 	GDRI_HOST_AMO(name, op, T, (T * dst, T value, int pe), GDRI_AMO_KIND(kind, reduction, T),  \
 		      GDRI_HOST_OPERAND)                                                           \
-	GDRI_HOST_FETCH(name, fetch_##op, T, (T * dst, T value, int pe),                           \
+	GDRI_HOST_FETCH(name, fetch_##op, T, (T * dst, T value, int pe), (T * fetch, T * dst, T value, int pe), \
 			GDRI_AMO_KIND(kind, reduction, T), GDRI_HOST_OPERAND, 0)
 #define GDRI_HOST_AMO_NUMBER(name, T)                                                              \
 	GDRI_HOST_AMO(name, set, T, (T * dst, T value, int pe), GDRI_AMO_SET, GDRI_HOST_OPERAND)   \
-	GDRI_HOST_FETCH(name, fetch, T, (const T *dst, int pe), GDRI_AMO_FETCH, 0, 0)              \
-	GDRI_HOST_FETCH(name, swap, T, (T * dst, T value, int pe), GDRI_AMO_SWAP, GDRI_HOST_OPERAND, 0) \
-	GDRI_HOST_FETCH(name, compare_swap, T, (T * dst, T cond, T value, int pe), GDRI_AMO_CSWAP, \
-			GDRI_HOST_OPERAND, gdri_bits(&cond, sizeof(cond)))                         \
+	GDRI_HOST_FETCH(name, fetch, T, (const T *dst, int pe), (T * fetch, const T *dst, int pe), \
+			GDRI_AMO_FETCH, 0, 0)                                                      \
+	GDRI_HOST_FETCH(name, swap, T, (T * dst, T value, int pe), (T * fetch, T * dst, T value, int pe), \
+			GDRI_AMO_SWAP, GDRI_HOST_OPERAND, 0)                                       \
+	GDRI_HOST_FETCH(name, compare_swap, T, (T * dst, T cond, T value, int pe),                 \
+			(T * fetch, T * dst, T cond, T value, int pe), GDRI_AMO_CSWAP, GDRI_HOST_OPERAND, \
+			gdri_bits(&cond, sizeof(cond)))                                            \
 	GDRI_HOST_AMO(name, inc, T, (T * dst, int pe), GDRI_AMO_INC(T), GDRI_AMO_ONE(T))           \
-	GDRI_HOST_FETCH(name, fetch_inc, T, (T * dst, int pe), GDRI_AMO_INC(T), GDRI_AMO_ONE(T), 0) \
+	GDRI_HOST_FETCH(name, fetch_inc, T, (T * dst, int pe), (T * fetch, T * dst, int pe), GDRI_AMO_INC(T), \
+			GDRI_AMO_ONE(T), 0)                                                        \
 	GDRI_AMO_NUMBER_OPS(GDRI_HOST_AMO_OP, name, T)
 #define GDRI_HOST_AMO_INTEGER(name, T)                                                             \
 	GDRI_HOST_AMO_NUMBER(name, T)                                                              \
 	GDRI_AMO_BIT_OPS(GDRI_HOST_AMO_OP, name, T)
 /** gdr_host_T_atomic_{set,inc,add,max,min,fetch,swap,compare_swap,fetch_{inc,add,max,min}}; of integers also
- * {and,or,xor} and fetch_{and,or,xor}. @{ */
+ * {and,or,xor} and fetch_{and,or,xor}. Those with result also _nbi: the old value is in `fetch`, any memory of the
+ * process, by the next gdr_host_quiet; it is there at once where kernels run on GPUs, and where a NIC would have to
+ * write to memory that it does not know. fetch and the call's own word lie apart. @{ */
 GDR_AMO_TYPES(GDRI_HOST_AMO_INTEGER)
 GDR_FLOAT_TYPES(GDRI_HOST_AMO_NUMBER)
 /** @} */

@@ -185,9 +185,53 @@ GDRI_HOST_RMA_TYPES(SCALAR)
 		CHECK_EQ(gdr_host_##name##_atomic_fetch_xor(o, (T)1, next), 2);                    \
 		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 3);                              \
 	}
+/* The old values go to `to`, which a NIC knows (of the heap) or not. */
+#define NBI(name, ...)                                                                             \
+	CHECK_OK(gdr_host_##name##_atomic_##__VA_ARGS__);                                          \
+	CHECK_OK(gdr_host_quiet())
+#define NBI_NUMBER(name, T)                                                                        \
+	static void nbi_##name(T *o, T *to)                                                        \
+	{                                                                                          \
+		T old[9];                                                                          \
+                                                                                                   \
+		CHECK_OK(gdr_host_##name##_atomic_set(o, (T)5, next));                             \
+		CHECK_OK(gdr_host_quiet());                                                        \
+		memset(old, 0, sizeof(old));                                                       \
+		NBI(name, fetch_nbi(to, o, next));                                                 \
+		NBI(name, fetch_add_nbi(to + 1, o, (T)2, next));                                   \
+		NBI(name, fetch_inc_nbi(to + 2, o, next));                                         \
+		NBI(name, swap_nbi(to + 3, o, (T)6, next));                                        \
+		NBI(name, compare_swap_nbi(to + 4, o, (T)6, (T)9, next));                          \
+		NBI(name, compare_swap_nbi(to + 5, o, (T)6, (T)1, next));                          \
+		NBI(name, fetch_max_nbi(to + 6, o, (T)11, next));                                  \
+		NBI(name, fetch_min_nbi(to + 7, o, (T)3, next));                                   \
+		NBI(name, fetch_nbi(to + 8, o, next));                                             \
+		CHECK_OK(gdr_memcpy(old, to, sizeof(old)));                                        \
+		CHECK(old[0] == 5 && old[1] == 5 && old[2] == 7 && old[3] == 8 && old[4] == 6);    \
+		CHECK(old[5] == 9 && old[6] == 9 && old[7] == 11 && old[8] == 3);                  \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_add_nbi(NULL, o, (T)1, next), -GDR_EINVAL); \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch_add_nbi(to, o, (T)1, multi_n), -GDR_EINVAL); \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 3);                              \
+	}
+#define NBI_BITS(name, T)                                                                          \
+	static void nbi_bits_##name(T *o, T *to)                                                   \
+	{                                                                                          \
+		T old[3];                                                                          \
+                                                                                                   \
+		memset(old, 0, sizeof(old));                                                       \
+		NBI(name, fetch_or_nbi(to, o, (T)8, next));                                        \
+		NBI(name, fetch_and_nbi(to + 1, o, (T)10, next));                                  \
+		NBI(name, fetch_xor_nbi(to + 2, o, (T)3, next));                                   \
+		CHECK_OK(gdr_memcpy(old, to, sizeof(old)));                                        \
+		CHECK(old[0] == 3 && old[1] == 11 && old[2] == 10);                                \
+		CHECK_EQ(gdr_host_##name##_atomic_fetch(o, next), 9);                              \
+	}
 GDR_AMO_TYPES(AMO_NUMBER)
 GDR_FLOAT_TYPES(AMO_NUMBER)
 GDR_AMO_TYPES(AMO_BITS)
+GDR_AMO_TYPES(NBI_NUMBER)
+GDR_FLOAT_TYPES(NBI_NUMBER)
+GDR_AMO_TYPES(NBI_BITS)
 
 /* A word with 0: what is put comes, and waits tell a number below 0 from a great one. */
 #define WAIT(name, T)                                                                              \
@@ -355,13 +399,19 @@ static void outside(void)
 #define DO_MOVE(name, T) move_##name();
 #define DO_SCALAR(name, T) scalar_##name();
 #define DO_WAIT(name, T) wait_##name();
-#define DO_AMO(name, T) amo_##name((T *)(void *)heap);
-#define DO_BITS(name, T)                                                                           \
+#define DO_AMO(name, T)                                                                            \
 	amo_##name((T *)(void *)heap);                                                             \
-	bits_##name((T *)(void *)heap);
+	nbi_##name((T *)(void *)heap, (T *)(void *)own);                                           \
+	nbi_##name((T *)(void *)heap, (T *)(void *)(heap + 64));
+#define DO_BITS(name, T)                                                                           \
+	DO_AMO(name, T)                                                                            \
+	bits_##name((T *)(void *)heap);                                                            \
+	nbi_bits_##name((T *)(void *)heap, (T *)(void *)own);
 
 int main(void)
 {
+	uint64_t own[9];
+
 	outside();
 	multi_begin();
 	next = (multi_pe + 1) % multi_n;

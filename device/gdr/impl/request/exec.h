@@ -12,6 +12,11 @@ GDR_DEVICE int gdri_exec_amo(const struct gdri_request *q, uint64_t *old)
 {
 	const struct gdri_rq_atomic *a = &q->atomic;
 
+#ifndef __CUDACC__ /* of GPUs the library waits for it: src may be the host's */
+	if (q->what == GDRI_RQ_FETCH_AMO && q->src)
+		return gdri_fetch_nbi((int)a->kind, q->size, (void *)(uintptr_t)q->src, q->dst, a->operand, a->compare,
+				      q->pe, 0);
+#endif
 	if (gdri_amo_combines(a->kind))
 		return gdri_amo_fetch_combine(gdri_amo_code(a->kind), q->dst, a->operand, q->pe, 0, old);
 	if (q->what == GDRI_RQ_FETCH_AMO)

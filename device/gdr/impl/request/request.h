@@ -49,7 +49,8 @@ struct gdri_rq_strided {
 	int64_t dst_step, src_step;
 };
 
-/* AMO, FETCH_AMO: on dst */
+/* AMO, FETCH_AMO: on dst. src of FETCH_AMO by gdr/host_ops.h: where the old value goes by the next quiet; NULL: it is
+ * waited for. */
 struct gdri_rq_atomic {
 	uint64_t operand, compare; /* bits */
 	uint32_t kind; /* enum gdri_amo */

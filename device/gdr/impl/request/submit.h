@@ -249,6 +249,15 @@ static inline void gdri_host_fetch(void *old, int kind, uint32_t size, const voi
 	gdri_host_value(&q, old);
 }
 
+static inline int gdri_host_fetch_nbi(void *fetch, int kind, uint32_t size, const void *dst, uint64_t a, uint64_t b,
+				      int pe)
+{
+	struct gdri_request q = gdri_rq_amo(GDRI_RQ_FETCH_AMO, kind, size, dst, a, b, pe);
+
+	q.src = fetch;
+	return gdri_host_call(&q, GDRI_HOST_NO_LIMIT, 0);
+}
+
 static inline int gdri_host_lock(uint32_t call, long *lock)
 {
 	struct gdri_request q = gdri_rq(GDRI_RQ_LOCK, lock, 0, 1, sizeof(*lock), 0);
