@@ -45,12 +45,12 @@ static void nap(unsigned us)
 static void store_blocks(struct poster *p, const uint8_t *wqe, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t slot = (p->posted + i) % RING;
+		uint32_t slot = (p->posted + i) % p->blocks;
 
 		if (makes(p, M_WRAP_FORGOTTEN))
 			slot = p->posted % RING + i;
 		/* As libmlx5: nothing is written behind inline data. */
-		memcpy(p->q.mem + DQ_SQ + slot * BLOCK, wqe + i * BLOCK,
+		memcpy(p->sq + slot * BLOCK, wqe + i * BLOCK,
 		       i && p->mistake == M_RIGHT_TAIL && wqe[32] & 0x80 ? 1 : BLOCK);
 	}
 }
@@ -166,7 +166,7 @@ static bool drain(struct poster *p)
  * completion, which the peer of M_EARLY_REUSE keeps back), and writes the rest. */
 static void post_late(struct poster *p, uint8_t *wqe, unsigned n)
 {
-	uint8_t *at = p->q.mem + DQ_SQ + p->posted % RING * BLOCK;
+	uint8_t *at = p->sq + p->posted % RING * BLOCK;
 
 	if (makes(p, M_LAST_BYTES_LATE)) /* control and remote address are there */
 		memcpy(at, wqe, 32);
@@ -244,6 +244,14 @@ static bool step(struct poster *p, enum op op, bool last_of_batch)
 	return true;
 }
 
+/* One doorbell for a whole ring: its index is as far ahead of the device's as behind it. */
+static bool fill(struct poster *p)
+{
+	for (uint32_t i = 1; i <= p->blocks; i++)
+		post(p, OP_NOP, i == p->blocks, i == p->blocks);
+	return drain(p);
+}
+
 static bool run(struct poster *p)
 {
 	enum op op = OP_WRITE;
@@ -259,7 +267,8 @@ static bool run(struct poster *p)
 
 /* ---- set-up ---- */
 
-static void create(struct dq *q, struct ibv_pd *pd, bool record)
+/* big: the send queue, in a umem of its own; NULL: it is small, and lies beside the rest. */
+static void create(struct dq *q, struct ibv_pd *pd, bool record, uint8_t *big)
 {
 	uint8_t in[MBOX], out[16] = {0};
 	struct ibv_context *ctx = pd->context;
@@ -274,6 +283,15 @@ static void create(struct dq *q, struct ibv_pd *pd, bool record)
 	dq_qp_mailbox(q, in, pd_number(pd));
 	if (!record)
 		put_bits(in, QPC + 0x400, 2, 1); /* send_dbr_mode */
+	if (big) {
+		struct mlx5dv_devx_umem *umem;
+
+		umem = mlx5dv_devx_umem_reg(ctx, big, RING_MOST * BLOCK, IBV_ACCESS_LOCAL_WRITE);
+		assert_non_null(umem);
+		put_bits(in, QPC + 0x51, 4, LOG_RING_MOST);
+		put_bits(in, 0x800, 64, 0);
+		put_bits(in, 0x840, 32, umem->umem_id);
+	}
 	q->qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(q->qp);
 	q->qpn = (uint32_t)get_bits(out, 0x48, 24);
@@ -313,10 +331,15 @@ static void set_up(struct poster *p)
 	gone = region(pd, p->buf, BUFFER, all);
 	p->stale_key = gone->lkey;
 	assert_int_equal(ibv_dereg_mr(gone), 0);
-	create(&p->q, pd, has_record(p));
+	if (p->mistake == M_RIGHT_RING_FULL)
+		p->sq = memory(RING_MOST * BLOCK);
+	p->blocks = p->sq ? RING_MOST : RING;
+	create(&p->q, pd, has_record(p), p->sq);
+	if (!p->sq)
+		p->sq = p->q.mem + DQ_SQ;
 	/* libmlx5 cuts a page in two: the peer's would be the same. */
 	assert_non_null(mlx5dv_devx_alloc_uar(ctx, MLX5DV_UAR_ALLOC_TYPE_BF));
-	create(&p->peer, pd, true);
+	create(&p->peer, pd, true, NULL);
 	assert_int_not_equal(p->q.uar->page_id, p->peer.uar->page_id);
 }
 
@@ -383,6 +406,8 @@ int main(int argc, char **argv)
 	}
 	connect(&p);
 	ok = run(&p);
+	if (p.mistake == M_RIGHT_RING_FULL)
+		ok = ok && fill(&p);
 	if (p.mistake == M_RIGHT_AGAIN) {
 		again(&p);
 		ok = ok && run(&p);

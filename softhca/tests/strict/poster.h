@@ -28,11 +28,19 @@ enum op {
 	OP_NONE
 };
 
-enum { RING = 16, BUFFER = 65536, BLOCK = 64, TAIL = 29 /* one byte in the second block */ };
+enum {
+	RING = 16,
+	LOG_RING_MOST = 15,
+	RING_MOST = 1 << LOG_RING_MOST,
+	BUFFER = 65536,
+	BLOCK = 64,
+	TAIL = 29 /* one byte in the second block */
+};
 
 struct poster {
 	struct dq q, peer;
-	uint8_t *buf;
+	uint8_t *sq, *buf;
+	uint32_t blocks; /* of the ring: RING, or RING_MOST */
 	struct ibv_mr *mr, *other_pd, *read_only, *huge;
 	uint32_t stale_key;
 	enum mistake mistake;
