@@ -10,10 +10,9 @@
  * that: who hears a reason to give up looks once more for the words before it. */
 GDRI_SLOW void gdri_tell_write(const struct gdri_dev *dev, struct gdri_qp *qp, uint64_t r, uint64_t off, uint64_t value)
 {
-	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0}, fm;
+	uint32_t v[3] = {(uint32_t)value, (uint32_t)(value >> 32), 0};
+	uint32_t fm = gdri_k(dev, flags) & GDRI_DEV_RELAXED ? GDRI_FM_STRONG : 0;
 
-	GDRI_DEV_CONSTANT(dev);
-	fm = gdri_k(dev, flags) & GDRI_DEV_RELAXED ? GDRI_FM_STRONG : 0;
 	gdri_wqe_write_inline_12(qp, r, GDRI_CE_ALWAYS | fm, off, qp->rkey_sync, v, 8);
 }
 
