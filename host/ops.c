@@ -86,32 +86,33 @@ static bool strided_is_reached(const struct gdri_state *st, const struct gdri_re
 	bool is_put = q->what == GDRI_RQ_IPUT;
 	const uint8_t *first = is_put ? q->src : q->dst, *last, *low;
 	int64_t step = is_put ? q->strided.src_step : q->strided.dst_step;
-	size_t len;
+	size_t piece = gdri_request_piece(q), len;
 
 	last = first + (int64_t)(q->n - 1) * step * (int64_t)q->size;
 	if (st->cuda)
-		return gdri_cuda_is_device(st->cuda, first) && gdri_cuda_is_device(st->cuda, last);
-	if (is_put) /* an element goes within the queue's entry */
+		return gdri_cuda_is_device(st->cuda, first) && gdri_cuda_is_device(st->cuda, last + piece - 1);
+	if (is_put && piece <= GDRI_INLINE_MAX) /* it goes within the queue's entry */
 		return true;
 	low = first < last ? first : last;
-	len = (size_t)((first < last ? last : first) - low) + q->size;
-	return !gdri_staging_needed(st, low, len, q->pe, false);
+	len = (size_t)((first < last ? last : first) - low) + piece;
+	return !gdri_staging_needed(st, low, len, q->pe, is_put);
 }
 
 static int ops_strided(struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
-	int64_t size = (int64_t)q->size, dst_step = q->strided.dst_step * size, src_step = q->strided.src_step * size;
+	int64_t size = (int64_t)q->size, piece = (int64_t)gdri_request_piece(q);
+	int64_t dst_step = q->strided.dst_step * size, src_step = q->strided.src_step * size;
 	bool is_put = q->what == GDRI_RQ_IPUT;
 	const uint8_t *src = q->src;
 	uint8_t *dst = q->dst;
 	int ret = 0;
 
-	if (dst_step == size && src_step == size)
-		return gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, q->n * q->size, q->pe);
+	if (dst_step == piece && src_step == piece)
+		return gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, q->n * (size_t)piece, q->pe);
 	if (!q->n || strided_is_reached(st, q))
 		return ops_run(st, q, call);
 	for (uint64_t i = 0; i < q->n && !ret; i++, dst += dst_step, src += src_step)
-		ret = gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, q->size, q->pe);
+		ret = gdri_rma_move(call, GDR_CTX_DEFAULT, is_put, false, dst, src, (size_t)piece, q->pe);
 	return ret;
 }
 

@@ -2,6 +2,7 @@
 /* Requests of host threads: arguments checked, then to a stream, or executed at once. */
 #include <gdr/stream.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "host/host.h"
@@ -45,6 +46,10 @@ const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_fo
 		return q->transfer.nbi ? CALL("get_nbi") : call;
 	case GDRI_RQ_G: /* where it waits for a stream, it then asks at once */
 		return form == GDRI_FORM_NOW ? names[GDRI_FORM_STREAM][q->what] : call;
+	case GDRI_RQ_IPUT:
+		return q->strided.block ? CALL("TYPE_ibput") : call;
+	case GDRI_RQ_IGET:
+		return q->strided.block ? CALL("TYPE_ibget") : call;
 	case GDRI_RQ_FETCH_AMO:
 		return q->src ? CALL("TYPE_atomic_fetch_OP_nbi") : call;
 	case GDRI_RQ_LOCK:
@@ -123,18 +128,20 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 	return ret;
 }
 
-/* n elements `step` apart: the lowest address and the bytes from there, or TOO_MANY. */
+/* n elements, or blocks, `step` elements apart: the lowest address and the bytes from there, or TOO_MANY. */
 static uint64_t request_span(const struct gdri_state *st, const struct gdri_request *q, const void **ptr,
 			     int64_t step)
 {
 	uint64_t apart = (step < 0 ? -(uint64_t)step : (uint64_t)step), gaps = q->n - 1;
 	uint64_t most = gdri_window_reach(st);
 
+	if (q->strided.block > most / q->size)
+		return TOO_MANY;
 	if (gaps && (gaps > most || apart > most / q->size / gaps))
 		return TOO_MANY;
 	if (step < 0)
 		*ptr = (const uint8_t *)*ptr - gaps * apart * q->size;
-	return (gaps * apart + 1) * q->size;
+	return gaps * apart * q->size + gdri_request_piece(q);
 }
 
 /* The remote side of a strided transfer. *lowest, *len: of all of it. */
@@ -144,13 +151,16 @@ static int check_strided(const struct gdri_state *st, const struct gdri_request 
 	bool is_put = q->what == GDRI_RQ_IPUT;
 	int64_t step = is_put ? q->strided.dst_step : q->strided.src_step;
 	const void *first = *lowest;
+	char of[40] = "";
 
 	*len = q->n ? request_span(st, q, lowest, step) : 0;
 	if (!*len || (*len != TOO_MANY && heap_has(st, *lowest, *len)))
 		return 0;
-	return gdri_fail(-GDR_EINVAL, "%s: %s %p, %llu elements of %u bytes with a stride of %lld, is not in the "
-			 "symmetric heap", call, is_put ? "dest" : "source", first, (unsigned long long)q->n, q->size,
-			 (long long)step);
+	if (q->strided.block)
+		snprintf(of, sizeof(of), "blocks of %llu ", (unsigned long long)q->strided.block);
+	return gdri_fail(-GDR_EINVAL, "%s: %s %p, %llu %selements of %u bytes with a stride of %lld, is not in the "
+			 "symmetric heap", call, is_put ? "dest" : "source", first, (unsigned long long)q->n, of,
+			 q->size, (long long)step);
 }
 
 static bool is_contiguous(const struct gdri_request *q)

@@ -10,8 +10,9 @@
  *   an object at the other end that is not aligned to its elements (at most 8 bytes), and, but for strided forms, for
  *   dest and source that overlap at the own PE.
  * - Local memory is any memory of the process, as for gdr_host_put (gdr/host.h): of a GPU, too, where kernels run on
- *   one. iget of what is reached by queue, to memory that is neither in the heap nor registered, and iput and iget in
- *   a job on GPUs, unless all of the local memory is a GPU's, go element by element.
+ *   one. Strided forms go element by element, or block by block, in a job on GPUs unless all of the local memory is a
+ *   GPU's; and by queue, with memory that is neither in the heap nor registered, iget, ibget, and ibput of blocks of
+ *   more than 28 bytes.
  * - Any thread may call. Of a PE's threads one at a time is in a collective of a team; its members all call from the
  *   host. On the host device it counts as the form of one thread (gdr/coll.h).
  * - Where kernels run on GPUs atomics, signals, waits, locks, strided forms and collectives are executed by a kernel of
@@ -86,6 +87,10 @@
 	GDRI_HOST_OP(int, pre##iget##z,                                                            \
 		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),  \
 		     gdri_submit_strided(GDRI_RQ_IGET, dest, source, dst, sst, n, E, pe, GDRI_HOST))
+#define GDRI_HOST_BLOCKS(pre, op, T, E, z, what)                                                   \
+	GDRI_HOST_OP(int, pre##op##z,                                                              \
+		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe), \
+		     gdri_host_blocks(what, dest, source, dst, sst, bsize, nblocks, E, pe))
 #define GDRI_HOST_PUT_SIGNAL(pre, T, E, z, nbi, tail)                                              \
 	GDRI_HOST_OP(int, pre##put##z##_signal##tail,                                              \
 		     (T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe), \
@@ -96,6 +101,8 @@
 #define GDRI_HOST_MOVE(pre, T, E, z)                                                               \
 	GDRI_HOST_RMA(pre, T, E, z)                                                                \
 	GDRI_HOST_STRIDED(pre, T, E, z)                                                            \
+	GDRI_HOST_BLOCKS(pre, ibput, T, E, z, GDRI_RQ_IPUT)                                        \
+	GDRI_HOST_BLOCKS(pre, ibget, T, E, z, GDRI_RQ_IGET)                                        \
 	GDRI_HOST_PUT_SIGNALS(pre, T, E, z)
 #define GDRI_HOST_MOVE_TYPE(name, T)                                                               \
 	GDRI_HOST_MOVE(name##_, T, sizeof(T), )                                                    \
@@ -103,7 +110,7 @@
 		     gdri_submit_p(dst, &value, sizeof(T), pe, GDRI_HOST))                         \
 	GDRI_HOST_OP_VALUE(T, name##_g, (const T *src, int pe), gdri_host_g(&out, src, sizeof(T), pe))
 #define GDRI_HOST_MOVE_SIZE(bits, bytes) GDRI_HOST_MOVE(, void, bytes, bits)
-/** gdr_host_T_{p,g}, gdr_host_T_{put,get}[_nbi], gdr_host_T_{iput,iget}, gdr_host_T_put_signal[_nbi]. @{ */
+/** gdr_host_T_{p,g}, gdr_host_T_{put,get}[_nbi], gdr_host_T_{iput,iget,ibput,ibget}, gdr_host_T_put_signal[_nbi]. @{ */
 GDRI_HOST_RMA_TYPES(GDRI_HOST_MOVE_TYPE)
 /** @} */
 /** n elements of 8 to 128 bits. @{ */

@@ -81,6 +81,65 @@ static void own_is(size_t at, const uint8_t *v, size_t size, size_t n)
 		zero_word();                                                                       \
 	}
 
+/* Blocks of 2 elements, 3 of them; the last ones first. */
+#define BLOCKS(name, pre, z, T, E)                                                                 \
+	static void blocks_##name(void)                                                            \
+	{                                                                                          \
+		uint8_t v[N * 16], from[N * 16], got[N * 16];                                      \
+		T *o = (T *)(void *)heap;                                                          \
+                                                                                                   \
+		make(v, E, multi_pe);                                                              \
+		make(from, E, prev);                                                               \
+		zero_all();                                                                        \
+		CHECK_OK(gdr_host_##pre##ibput##z(o, (T *)(void *)v, 4, 3, 2, 3, next));           \
+		CHECK_OK(gdr_host_##pre##ibput##z(AT(20, T, E), (T *)(void *)v, -2, 2, 2, 3, next)); \
+		CHECK_OK(gdr_host_##pre##ibput##z(AT(30, T, E), (T *)(void *)v, 2, 2, 2, 3, next)); \
+		CHECK_OK(gdr_barrier_all());                                                       \
+		for (size_t i = 0; i < 3; i++) {                                                   \
+			own_is(4 * i, from + 3 * i * (E), E, 2);                                   \
+			own_is(20 - 2 * i, from + 2 * i * (E), E, 2);                              \
+		}                                                                                  \
+		own_is(30, from, E, 6);                                                            \
+		memset(got, 0, sizeof(got));                                                       \
+		own_is(2, got, E, 2);                                                              \
+		CHECK_OK(gdr_host_##pre##ibget##z((T *)(void *)got, o, 3, 4, 2, 3, next));         \
+		for (size_t i = 0; i < 3; i++)                                                     \
+			CHECK(!multi_differ(got + 3 * i * (E), v + 3 * i * (E), 2 * (E)));         \
+		CHECK(got[2 * (E)] == 0);                                                          \
+	}
+
+#define BLOCKS_TYPE(name, T) BLOCKS(name, name##_, , T, sizeof(T))
+#define BLOCKS_SIZE(bits, bytes) BLOCKS(bits, , bits, void, bytes)
+GDRI_HOST_RMA_TYPES(BLOCKS_TYPE)
+GDR_RMA_SIZES(BLOCKS_SIZE)
+
+/* Blocks that no queue's entry holds, from memory that a NIC does not know, and within the heap. */
+static void long_blocks(void)
+{
+	enum { B = 8, BLOCKS = 3 };
+	uint64_t v[2 * B * BLOCKS], got[2 * B * BLOCKS] = {0}, *o = (uint64_t *)(void *)heap, *back = o + B * BLOCKS;
+
+	for (uint64_t i = 0; i < 2 * B * BLOCKS; i++)
+		v[i] = SEED(multi_pe) + i;
+	zero_all();
+	CHECK_OK(gdr_host_uint64_ibput(o, v, B, 2 * B, B, BLOCKS, next));
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_host_uint64_ibget(got, o, 2 * B, B, B, BLOCKS, next));
+	CHECK_OK(gdr_host_uint64_ibget(back, o, 2 * B, B, B, BLOCKS, next));
+	for (uint64_t i = 0; i < 2 * B * BLOCKS; i++)
+		CHECK_EQ(got[i], i / B % 2 ? 0 : v[i]);
+	CHECK_OK(gdr_host_uint64_get(got, back, 2 * B * BLOCKS - B, multi_pe));
+	for (uint64_t i = 0; i < 2 * B * BLOCKS - B; i++)
+		CHECK_EQ(got[i], i / B % 2 ? 0 : v[i]);
+	CHECK_OK(gdr_host_uint64_ibput(NULL, NULL, 5, 5, 0, 3, 0));
+	CHECK_OK(gdr_host_uint64_ibput(NULL, NULL, 5, 5, 3, 0, 0));
+	CHECK_EQ(gdr_host_uint64_ibput(o, v, 1, 1, SIZE_MAX / 4, 1, 0), -GDR_EINVAL);
+	said_begin();
+	CHECK_EQ(gdr_host_uint64_ibget(v, o, 1, 1ll << 40, 2, 3, 0), -GDR_EINVAL);
+	said_expect("gdr_host_TYPE_ibget: source", NULL);
+	CHECK(strstr(said_buf, ", 3 blocks of 2 elements of 8 bytes with a stride of 1099511627776, is not in"));
+}
+
 #define MOVE_TYPE(name, T) MOVE(name, name##_, , T, sizeof(T))
 #define MOVE_SIZE(bits, bytes) MOVE(bits, , bits, void, bytes)
 GDRI_HOST_RMA_TYPES(MOVE_TYPE)
@@ -397,6 +456,7 @@ static void outside(void)
 }
 
 #define DO_MOVE(name, T) move_##name();
+#define DO_BLOCKS(name, T) blocks_##name();
 #define DO_SCALAR(name, T) scalar_##name();
 #define DO_WAIT(name, T) wait_##name();
 #define DO_AMO(name, T)                                                                            \
@@ -421,6 +481,9 @@ int main(void)
 	word = (uint64_t *)(void *)(heap + AREA);
 	GDRI_HOST_RMA_TYPES(DO_MOVE)
 	GDR_RMA_SIZES(DO_MOVE)
+	GDRI_HOST_RMA_TYPES(DO_BLOCKS)
+	GDR_RMA_SIZES(DO_BLOCKS)
+	long_blocks();
 	move_bytes();
 	moved_in_parts();
 	GDRI_HOST_RMA_TYPES(DO_SCALAR)

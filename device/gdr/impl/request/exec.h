@@ -124,7 +124,7 @@ GDRI_NOINLINE int gdri_exec_block(const struct gdri_request *q, int scope)
 	case GDRI_RQ_IGET:
 		return gdri_strided(q->what == GDRI_RQ_IPUT ? GDRI_PUT : GDRI_GET, scope, 0,
 				    q->dst, q->src, q->strided.dst_step * (int64_t)q->size,
-				    q->strided.src_step * (int64_t)q->size, q->size, q->n, q->pe, 0);
+				    q->strided.src_step * (int64_t)q->size, gdri_request_piece(q), q->n, q->pe, 0);
 	case GDRI_RQ_PUT_SIGNAL:
 		return gdri_put_signal(scope, (int)q->signal.nbi, q->dst, q->src, len, q->signal.word,
 				       q->signal.value, (int)q->signal.op, q->pe, 0);

@@ -44,9 +44,10 @@ struct gdri_rq_signal {
 	uint32_t nbi; /* PUT_SIGNAL: it need not be waited for */
 };
 
-/* IPUT, IGET: elements from one to the next */
+/* IPUT, IGET: elements from one to the next; n blocks of gdr/host_ops.h, or elements */
 struct gdri_rq_strided {
 	int64_t dst_step, src_step;
+	uint64_t block; /* elements of a block; 0: there are none */
 };
 
 /* AMO, FETCH_AMO: on dst. src of FETCH_AMO by gdr/host_ops.h: where the old value goes by the next quiet; NULL: it is
@@ -132,6 +133,12 @@ GDRI_INLINE uint64_t gdri_bits(const void *p, size_t size)
 GDRI_INLINE void gdri_unbits(void *p, uint64_t bits, size_t size)
 {
 	memcpy(p, &bits, size < 8 ? size : 8);
+}
+
+/* Bytes that lie together in a strided transfer. */
+GDRI_INLINE uint64_t gdri_request_piece(const struct gdri_request *q)
+{
+	return (q->strided.block ? q->strided.block : 1) * q->size;
 }
 
 /* Bytes of dest and source that a collective of a team of `members` touches at a PE; 0: more than

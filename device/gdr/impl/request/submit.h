@@ -249,6 +249,17 @@ static inline void gdri_host_fetch(void *old, int kind, uint32_t size, const voi
 	gdri_host_value(&q, old);
 }
 
+static inline int gdri_host_blocks(uint32_t what, void *dst, const void *src, int64_t dst_step, int64_t src_step,
+				   uint64_t block, uint64_t n, uint32_t size, int pe)
+{
+	struct gdri_request q = gdri_rq(what, dst, src, block ? n : 0, size, pe);
+
+	q.strided.dst_step = dst_step;
+	q.strided.src_step = src_step;
+	q.strided.block = block ? block : 1;
+	return gdri_host_call(&q, GDRI_HOST_NO_LIMIT, 0);
+}
+
 static inline int gdri_host_fetch_nbi(void *fetch, int kind, uint32_t size, const void *dst, uint64_t a, uint64_t b,
 				      int pe)
 {
