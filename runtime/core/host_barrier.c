@@ -15,6 +15,17 @@
 
 #define COUNT 0xffull
 #define DIFFER (~COUNT)
+#define ABSENT_ROUNDS 64u /* pauses between two looks at all PEs */
+
+/* written once, before any thread may settle or wait */
+static void (*barrier_looks)(struct gdri_state *st);
+static int (*barrier_absent)(const struct gdri_state *st);
+
+void gdri_host_barrier_looks(void (*look)(struct gdri_state *st), int (*absent)(const struct gdri_state *st))
+{
+	barrier_looks = look;
+	barrier_absent = absent;
+}
 
 static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe)
 {
@@ -84,17 +95,30 @@ static int somebody_left(const struct gdri_state *st, int pe)
 	return -GDR_EPEERLOST;
 }
 
+/* It has told nobody of this call, and whoever waits for one that is late would learn so from that one alone. */
+static int host_barrier_absent(struct gdri_state *st, int pe)
+{
+	struct gdri_dev *dev = gdri_host_dev(st);
+
+	gdri_error("%s: PE %d has called gdr_finalize: it takes no part", st->call, pe);
+	if (gdri_broken_mark(dev, -1, GDRI_HOST_CALL, -GDR_EPEERLOST, pe, 1))
+		gdri_tell_each(dev, -1);
+	return -GDR_EPEERLOST;
+}
+
+/* finalizes: in gdr_finalize itself nobody is absent who is there. */
 static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe, uint64_t start,
-			     uint64_t *value)
+			     bool finalizes, uint64_t *value)
 {
 	struct gdri_dev *dev = gdri_host_dev(st);
 	struct gdri_waiter w;
-	int ret, left;
+	int ret, left, absent;
 
 	gdri_wait_begin(&w, GDRI_HOST_CALL, pe, gdri_heap_offset(dev, word));
 	w.limit.start_ns = w.limit.still_ns = start; /* the limit is one for all rounds */
 	for (;;) {
 		left = host_barrier_left(st);
+		absent = finalizes || !barrier_absent || w.round % ABSENT_ROUNDS ? -1 : barrier_absent(st);
 		/* acquire: pairs with the partner's release, or the NIC's order */
 		*value = gdri_ld_acquire_sys_u64(word);
 		if ((*value & COUNT) == (st->host_barriers & COUNT))
@@ -102,6 +126,10 @@ static int host_barrier_hear(struct gdri_state *st, const uint64_t *word, int pe
 		if (left >= 0) {
 			gdri_wait_leave(dev, &w);
 			return somebody_left(st, left);
+		}
+		if (absent >= 0) {
+			gdri_wait_leave(dev, &w);
+			return host_barrier_absent(st, absent);
 		}
 		ret = gdri_wait_step(dev, &w);
 		if (!ret)
@@ -129,7 +157,7 @@ int gdri_host_barrier(struct gdri_state *st, uint64_t word)
 	for (step = 1; step < n; step *= 2, words++) {
 		ret = host_barrier_tell(st, words, mine | (st->host_barriers & COUNT), (me + step) % n);
 		if (!ret)
-			ret = host_barrier_hear(st, words, (me - step + n) % n, start, &heard);
+			ret = host_barrier_hear(st, words, (me - step + n) % n, start, !word, &heard);
 		if (ret)
 			return gdri_broken_set(dev, -1, GDRI_HOST_CALL, ret, -1);
 		if ((heard & DIFFER) != mine)
@@ -156,13 +184,6 @@ static void tell_of_leaving(struct gdri_state *st, int pe, uint64_t value)
 		if (qp->sq && gdri_tell_queue(dev, qp, off, value))
 			return;
 	}
-}
-
-static void (*barrier_looks)(struct gdri_state *st); /* written once, before any thread may settle */
-
-void gdri_host_barrier_looks(void (*look)(struct gdri_state *st))
-{
-	barrier_looks = look;
 }
 
 /* A PE tells that it leaves before its queues go: their error finds that said, whoever looked when before. But it

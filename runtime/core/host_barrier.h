@@ -21,9 +21,10 @@ int gdri_host_barrier(struct gdri_state *st, uint64_t word);
  * way, for so long. false: the time is over. */
 #define GDRI_SETTLE_MS 500
 bool gdri_host_barrier_settle(struct gdri_state *st, int ms);
-/* It calls look(st) where a queue has failed, before that is told: who has told meanwhile that it leaves? Once, before
- * the first use. */
-void gdri_host_barrier_looks(void (*look)(struct gdri_state *st));
+/* It calls look(st) where a queue has failed, before that is told: who has told meanwhile that it leaves? And, while it
+ * waits, absent(st): the PE that has called gdr_finalize and does not come to this barrier, or -1. Once, before the
+ * first use. */
+void gdri_host_barrier_looks(void (*look)(struct gdri_state *st), int (*absent)(const struct gdri_state *st));
 
 /* Whether a PE has told that it left, after an error: it answers no more. */
 bool gdri_host_barrier_left(const struct gdri_state *st);

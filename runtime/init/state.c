@@ -62,7 +62,7 @@ static void state_in_child(void)
 
 static void state_once(void)
 {
-	gdri_host_barrier_looks(gdri_absent_look);
+	gdri_host_barrier_looks(gdri_absent_look, gdri_join_absent);
 	if (pthread_atfork(NULL, NULL, state_in_child))
 		gdri_warn("pthread_atfork failed: a forked child must not call gdr");
 }

@@ -108,24 +108,29 @@ bool gdri_join_look(const struct gdri_state *st, int pe, struct gdri_join *out)
 }
 
 /* Behind a full queue it waits for room; a queue that failed leads to nobody. */
-static void join_tell_step(struct gdri_state *st, uint64_t bits)
+static void join_tell_all(struct gdri_state *st, size_t field, uint64_t value, uint64_t deadline)
 {
-	uint64_t step = gdri_ld_relaxed_sys_u64(&join_slot(st, st->pe)->step) | bits;
-	uint64_t deadline = gdri_deadline_ns(GDRI_SETTLE_MS);
 	uint32_t round = 0;
 	int pe;
 
 	for (int i = 0; i < st->n_pes; i++) {
 		pe = (st->pe + i) % st->n_pes;
-		while (!gdri_join_is_gone(st, pe) && !join_tell_word(st, pe, offsetof(struct gdri_join, step), step) &&
-		       gdri_now_ns() < deadline)
+		while (!gdri_join_is_gone(st, pe) && !join_tell_word(st, pe, field, value) && gdri_now_ns() < deadline)
 			gdr_pause(round++);
 	}
+}
+
+static void join_tell_step(struct gdri_state *st, uint64_t bits)
+{
+	uint64_t step = gdri_ld_relaxed_sys_u64(&join_slot(st, st->pe)->step) | bits;
+
+	join_tell_all(st, offsetof(struct gdri_join, step), step, gdri_deadline_ns(GDRI_SETTLE_MS));
 	gdri_host_barrier_settle(st, GDRI_SETTLE_MS);
 }
 
 void gdri_join_finalize(struct gdri_state *st, bool failed)
 {
+	join_tell_all(st, offsetof(struct gdri_join, calls), st->host_barriers, gdri_deadline_ns(GDRI_SETTLE_MS));
 	join_tell_step(st, GDRI_JOIN_FINALIZES | (failed ? GDRI_JOIN_FAILED : 0));
 }
 
@@ -140,6 +145,17 @@ int gdri_join_finalizes(const struct gdri_state *st, int pe)
 	uint64_t step = gdri_ld_acquire_sys_u64(&join_slot(st, pe)->step);
 
 	return !(step & GDRI_JOIN_FINALIZES) ? 0 : step & GDRI_JOIN_FAILED ? 2 : 1;
+}
+
+int gdri_join_absent(const struct gdri_state *st)
+{
+	for (int pe = 0; pe < st->n_pes; pe++) {
+		/* relaxed: behind the acquire of the step, before which it was told */
+		if (gdri_join_finalizes(st, pe) == 1 &&
+		    gdri_ld_relaxed_sys_u64(&join_slot(st, pe)->calls) < st->host_barriers)
+			return pe;
+	}
+	return -1;
 }
 
 bool gdri_join_is_gone(const struct gdri_state *st, int pe)

@@ -17,6 +17,7 @@ struct gdri_join {
 	 * from step 2 on, a hash of who the members are << 32: one store */
 	uint64_t step;
 	uint64_t hash, free;
+	uint64_t calls; /* with GDRI_JOIN_FINALIZES: barriers of host threads that it made before */
 };
 
 /* Whichever id is shown, or none: the PE comes to no call any more; it waits for nobody either. */
@@ -51,6 +52,9 @@ void gdri_join_finalize(struct gdri_state *st, bool failed);
 void gdri_join_gone(struct gdri_state *st);
 /* Whether pe has told that: 2 where it waits for nobody. What it told before it is seen by a look behind this one. */
 int gdri_join_finalizes(const struct gdri_state *st, int pe);
+/* A PE that has called gdr_finalize, waits there for the others, and does not come to this PE's barrier of host threads
+ * (host_barriers); -1: none. What it told before is seen by a look behind this one. */
+int gdri_join_absent(const struct gdri_state *st);
 /* Whether pe hears of nothing any more: it waits for nobody in gdr_finalize. */
 bool gdri_join_is_gone(const struct gdri_state *st, int pe);
 

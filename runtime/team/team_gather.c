@@ -18,6 +18,8 @@
 #include "runtime/team/join_record.h"
 #include "runtime/team/team.h"
 
+#define SILENT_ROUNDS 64u /* pauses between two looks at all members */
+
 static struct gdri_note *note_of(const struct gdri_state *st, const struct gdri_team *t,
 				 uint64_t seq, int member)
 {
@@ -85,41 +87,64 @@ static int gather_reason(const struct gdri_state *st, const struct gdri_team *t,
 	return gdri_now_ns() > deadline ? -GDR_ETIMEOUT : 0;
 }
 
-/* From the GPU's memory, by copies. */
-static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq,
+/* A member that has called gdr_finalize without a word of this exchange; -1: none. */
+static int gather_silent(struct gdri_state *st, const struct gdri_team *t, uint64_t seq)
+{
+	const uint64_t *word;
+	uint64_t value;
+
+	for (int i = 0; i < t->n; i++) {
+		if (i == t->me || !gdri_join_finalizes(st, gdri_team_pe(t, i)))
+			continue;
+		word = &t->chan[i].note;
+		value = 0;
+		if (st->cuda && gather_look(st, &value, word, sizeof(value)))
+			continue;
+		/* acquire: as in gather_hear */
+		if ((st->cuda ? value : gdri_ld_acquire_sys_u64(word)) < seq)
+			return i;
+	}
+	return -1;
+}
+
+/* From the GPU's memory, by copies. *from: the member that is heard, or because of whom it is not. */
+static int hear_cuda(struct gdri_state *st, const struct gdri_coll *c, int *from, uint64_t seq,
 		     uint64_t deadline)
 {
-	const uint64_t *word = &c->team->chan[from].note;
+	const uint64_t *word = &c->team->chan[*from].note;
 	uint64_t value = 0;
-	int ret, why;
+	int ret, why, silent;
 
 	for (uint32_t round = 0;; round++) {
 		why = gather_reason(st, c->team, deadline); /* before the look: the word may have come before it */
-		if (!why && gdri_join_finalizes(st, gdri_team_pe(c->team, from)))
-			why = -GDR_EPEERLOST;
+		silent = gather_silent(st, c->team, seq);
 		ret = gather_look(st, &value, word, sizeof(value));
 		if (ret || value >= seq)
 			return ret;
+		if (!why && silent >= 0) {
+			*from = silent;
+			why = -GDR_EPEERLOST;
+		}
 		if (why)
 			return why;
 		gdr_pause(round);
 	}
 }
 
-static int gather_hear(const struct gdri_state *st, const struct gdri_coll *c, int from, uint64_t seq)
+static int gather_hear(struct gdri_state *st, const struct gdri_coll *c, int *from, uint64_t seq)
 {
-	const uint64_t *word = &c->team->chan[from].note;
+	const uint64_t *word = &c->team->chan[*from].note;
 	struct gdri_waiter w;
-	bool gone;
-	int ret;
+	int ret, silent;
 
-	gdri_coll_wait_begin(c, &w, from, word);
+	gdri_coll_wait_begin(c, &w, *from, word);
 	for (;;) {
-		gone = gdri_join_finalizes(st, gdri_team_pe(c->team, from));
+		silent = w.round % SILENT_ROUNDS ? -1 : gather_silent(st, c->team, seq);
 		/* acquire: pairs with the member's release, or the NIC's order */
 		if (gdri_ld_acquire_sys_u64(word) >= seq)
 			break;
-		if (gone) {
+		if (silent >= 0) {
+			*from = silent;
 			gdri_wait_leave(c->dev, &w);
 			ret = gdri_broken(c->dev, gdri_coll_team(c), c->op); /* which it may have told before */
 			return ret ? ret : -GDR_EPEERLOST;
@@ -193,7 +218,7 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 	struct gdri_coll c = {.dev = st->dev, .team = t, .scope = GDRI_THREAD, .op = GDRI_HOST_CALL};
 	uint64_t seq = ++st->teams->notes[team], v[3];
 	uint64_t deadline = gdri_deadline_ns(st->opt.timeout_ms);
-	int absent = gather_absent(st, t), i, ret = t->err; /* before the look at what it told: acquires */
+	int absent = gather_absent(st, t), i, from, ret = t->err; /* before the look at what it told: acquires */
 
 	gdri_call_begin(st, what);
 	if (!ret && !st->cuda)
@@ -213,15 +238,15 @@ int gdri_team_gather(struct gdri_state *st, gdr_team_t team, const char *what,
 		if (ret)
 			return gather_failed(st, &c, what, (t->me + i) % t->n, ret);
 	}
-	for (i = 0; i < t->n; i++) {
+	for (i = from = 0; i < t->n; from = ++i) {
 		memcpy(v, mine, sizeof(v));
 		if (i != t->me) {
-			ret = st->cuda ? hear_cuda(st, &c, i, seq, deadline) : gather_hear(st, &c, i, seq);
+			ret = st->cuda ? hear_cuda(st, &c, &from, seq, deadline) : gather_hear(st, &c, &from, seq);
 			if (!ret)
 				ret = gather_take(st, &c, i, seq, v);
 		}
 		if (ret)
-			return gather_failed(st, &c, what, i, ret);
+			return gather_failed(st, &c, what, from, ret);
 		if (all)
 			memcpy(all[i], v, sizeof(v));
 	}

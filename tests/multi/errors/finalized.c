@@ -4,6 +4,7 @@
  *
  *	finalized join | split | malloc | barrier
  *	finalized from | lock | team	waits of kernels that name it
+ *	finalized malloc | split late	PE 0 comes when the others have heard
  *	finalized fewer		gdr_team_join of the others alone is none of its business */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
@@ -121,28 +122,45 @@ static void expect_said(const char *form)
 	said_expect(text, strcmp(form, "join") ? or : "failed: a peer is lost; its own message says of what");
 }
 
+/* Those between PE 0 and the last one. */
+static void await_others(const uint64_t *done)
+{
+	for (int pe = 1; pe < multi_n - 1; pe++)
+		while (!__atomic_load_n(&done[pe], __ATOMIC_ACQUIRE)) /* pairs with that PE's put */
+			usleep(1000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *form = argc > 1 ? argv[1] : "";
-	int called, lost, behind, ret;
+	int late = argc > 2, called, lost, behind, ret;
+	uint64_t *done, one = 1;
 
 	multi_begin();
+	done = (uint64_t *)gdr_calloc((size_t)multi_n, sizeof(*done));
 	waits.sig = (uint64_t *)gdr_calloc(1, sizeof(*waits.sig));
 	waits.lock = (long *)gdr_calloc(1, sizeof(*waits.lock));
 	waits.got = (int *)multi_shared_new(sizeof(*waits.got));
-	CHECK(waits.sig && waits.lock);
+	CHECK(waits.sig && waits.lock && done);
 	if (multi_pe == multi_n - 1 && !strcmp(form, "lock"))
 		CHECK_OK(in_kernel(LOCK));
 	CHECK_OK(gdr_barrier_all());
-	if (multi_pe == multi_n - 1)
+	if (multi_pe == multi_n - 1) {
+		if (late)
+			usleep(300000); /* the others are in their call, and wait for PE 0 */
 		return leave(form);
+	}
 	if (!strcmp(form, "fewer")) {
 		CHECK_OK(join(multi_n - 1));
 		CHECK_OK(gdr_finalize());
 		return 0;
 	}
 	said_begin();
+	if (late && multi_pe == 0)
+		await_others(done);
 	called = call(form);
+	if (late && multi_pe)
+		CHECK_OK(gdr_host_put(&done[multi_pe], &one, sizeof(one), 0));
 	lost = is_lost();
 	behind = teams_too(form);
 	ret = gdr_finalize();
