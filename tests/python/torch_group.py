@@ -211,6 +211,14 @@ def too_late():
         refused(gdr.Error, ["reduce", "PE 1"], dist.all_reduce, torch.ones(4))
         assert time.monotonic() - started < 20
     dist.barrier(group=gloo)
+    if me == 0:  # what its job failed of
+        refused(gdr.Error, ["finalize", "time limit"], dist.destroy_process_group)
+    else:
+        try:
+            dist.destroy_process_group()
+        except gdr.Error:  # where it hears of rank 0's failure
+            pass
+    refused(gdr.Error, ["not initialised"], gdr.my_pe)
 
 
 gloo = begin()
@@ -225,5 +233,4 @@ ends(gloo)
 if n > 1:
     too_late()
 if me == 0:
-    print(f"torch_group: all right on {n} PEs", flush=True)
-os._exit(0)  # a job that failed is not finalized
+    print(f"torch_group: all right on {n} PEs")

@@ -69,7 +69,7 @@ class Message(dist.Work):
 
 
 class Mailbox:
-    """Collective, and so is free(). A word of `arrived` is written by its sender alone: how many pieces it has put, above 40
+    """Made by all PEs, and so is free(). A word of `arrived` is written by its sender alone: how many pieces it has put, above 40
     bits of how many bytes of the message are left, with this piece. One of `taken` is how many of mine its reader took."""
 
     def __init__(self) -> None:
@@ -83,11 +83,15 @@ class Mailbox:
         self.on_way: dict[tuple[str, int], deque[Message]] = {}
         self.lock = threading.Lock()
 
-    def free(self) -> None:
+    def end(self) -> None:
+        """Refused while messages are on their way."""
         left = [f"{m.what} PE {m.pe}" for q in self.on_way.values() for m in q]
         if left:
             raise RuntimeError(f"gdr: destroy_process_group() before wait() of: {', '.join(left)}")
         del self.boxes, self.arrived, self.taken
+
+    def free(self) -> None:
+        """behind end(), where the job stays"""
         for a in self.arrays:
             a.free()
 
@@ -160,6 +164,8 @@ class Mailbox:
             if self.moves != seen:
                 seen, end = self.moves, time.monotonic() + self.limit
             elif time.monotonic() > end:
+                message.done = True
+                self.on_way[message.what, message.pe].remove(message)
                 raise gdr.Error(f"{message.what} PE {message.pe}", _ETIMEOUT)
             else:
                 time.sleep(0)

@@ -58,6 +58,12 @@ def _equal(call: str, tensors: list[Tensor], like: Tensor) -> None:
                                   f"{[tuple(t.shape) for t in tensors]}, {tuple(like.shape)} of {like.dtype}")
 
 
+def _mailbox() -> Mailbox:
+    if _box is None:
+        raise RuntimeError("gdr: the default process group is destroyed")
+    return _box
+
+
 class Group(dist.ProcessGroup):
     """Of a team; its ranks are the members."""
     supports_splitting = supports_coalescing = False
@@ -187,15 +193,10 @@ class Group(dist.ProcessGroup):
 
     # ---- by transfers from member to member ----
 
-    def _mailbox(self) -> Mailbox:
-        if _box is None:
-            raise RuntimeError("gdr: the default process group is destroyed")
-        return _box
-
     def _exchange(self, outputs: list[tuple[int, Tensor]], inputs: list[tuple[int, Tensor]]) -> dist.Work:
         """from and to members"""
         with _turn():
-            box = self._mailbox()
+            box = _mailbox()
             works = [box.recv(t, self._pes[i]) for i, t in outputs] + [box.send(t, self._pes[i]) for i, t in inputs]
         for w in works:
             w.wait()
@@ -221,11 +222,11 @@ class Group(dist.ProcessGroup):
 
     def send(self, tensors: list[Tensor], to: int, tag: int = 0) -> dist.Work:
         with _turn():
-            return self._mailbox().send(self._one("send", tensors, tag), self._pes[to])
+            return _mailbox().send(self._one("send", tensors, tag), self._pes[to])
 
     def recv(self, tensors: list[Tensor], source: int, tag: int = 0) -> dist.Work:
         with _turn():
-            return self._mailbox().recv(self._one("recv", tensors, tag), self._pes[source])
+            return _mailbox().recv(self._one("recv", tensors, tag), self._pes[source])
 
     # names of torch before 2.15
     allreduce_coalesced = allreduce
@@ -271,12 +272,14 @@ def _begin(store: Any, rank: int, n: int) -> Callable[[], None]:
 
     def end() -> None:
         global _box
-        if _box is not None:
-            _box.free()
-            _box = None
+        ended = _mailbox()
+        ended.end()
+        _box = None
         if not here:
             _memory.finalize()
-        elif not staged:
+            return
+        ended.free()
+        if not staged:
             _memory.unstage()
     return end
 
