@@ -36,21 +36,36 @@ def _shape(shape: Shape) -> tuple[int, ...]:
     return t
 
 
+class _Life:
+    """What an array and its parts share."""
+
+    def __init__(self) -> None:
+        self.views: Any = weakref.WeakValueDictionary()
+        self.ended = ""  # by which call
+
+
 class Array:
     """Elements without gaps, at the same place of every PE's heap. It lives until free() or finalize(), whatever refers to
     it; while there are views of it on the host device (memory, numpy, DLPack) free() is refused."""
 
-    def __init__(self, ptr: int | None, shape: Shape, dtype: str, owned: bool, views: Any = None):
-        self.ptr, self.shape, self.dtype, self._owned = ptr, _shape(shape), dtype, owned
+    def __init__(self, ptr: int | None, shape: Shape, dtype: str, owned: bool, life: _Life | None = None):
+        self._ptr, self.shape, self.dtype, self._owned = ptr, _shape(shape), dtype, owned
         self._format, self._typestr, self._class = _type(dtype)
         self.n = math.prod(self.shape)
         self.itemsize = _size(dtype)
         self.nbytes = self.n * self.itemsize
         self.keep: Any = None  # what has the memory, where that is the program's
-        self._views: Any = weakref.WeakValueDictionary() if views is None else views
+        self._life = life or _Life()
 
     def __repr__(self) -> str:
-        return f"<gdr.Array {self.shape} {self.dtype} at {self.ptr or 0:#x}>"
+        return f"<gdr.Array {self.shape} {self.dtype} at {self._ptr or 0:#x}>"
+
+    @property
+    def ptr(self) -> int | None:
+        """The address here, None of no elements. All uses ask for it, so that behind free() each is a ValueError."""
+        if self._life.ended:
+            raise ValueError(f"{self!r}: the array was {self._life.ended}")
+        return self._ptr
 
     @property
     def ndim(self) -> int:
@@ -75,7 +90,7 @@ class Array:
             first, shape = part + n if part < 0 else part, self.shape[1:]
             if not 0 <= first < n:
                 raise IndexError(f"there is no row {part}, the array has {n}")
-        return Array((self.ptr or 0) + first * row, shape, self.dtype, False, self._views)
+        return Array((self.ptr or 0) + first * row, shape, self.dtype, False, self._life)
 
     def reshape(self, *shape: Any) -> Array:
         """The elements as an array of another shape, of which one length may be -1; it has not to be freed."""
@@ -85,14 +100,12 @@ class Array:
             want[want.index(-1)] = self.n // rest if rest else 0
         if any(n < 0 for n in want) or math.prod(want) != self.n:
             raise ValueError(f"shape {tuple(shape)} is not of {self.n} elements, as {self.shape} is")
-        return Array(self.ptr, want, self.dtype, False, self._views)
+        return Array(self.ptr, want, self.dtype, False, self._life)
 
     def _view(self) -> Any:
         """The bytes, as an object that counts as a view."""
-        if self.ptr is None and self.n:
-            raise ValueError("the array is freed")
         view = (ctypes.c_ubyte * self.nbytes).from_address(self.ptr or 0)
-        self._views[id(view)] = view
+        self._life.views[id(view)] = view
         return view
 
     @property
@@ -109,7 +122,7 @@ class Array:
         if on_gpu():
             raise AttributeError("memory of a GPU: __cuda_array_interface__, or get()")
         return {"shape": self.shape, "typestr": self._typestr, "version": 3,
-                "data": self._view() if self.n else (0, False)}
+                "data": self._view() if self.n else (self.ptr or 0, False)}
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -134,14 +147,14 @@ class Array:
         return address
 
     def free(self) -> None:
-        """Collective, the same array on all PEs. Parts of it must not be used any more. A BufferError where views are
-        left (memory, numpy, DLPack): it was not freed, here."""
+        """Collective, the same array on all PEs. It and its parts are refused from then on. A BufferError where views
+        are left (memory, numpy, DLPack): it was not freed, here."""
         if not self._owned:
             raise ValueError("a part of an array")
-        if len(self._views):
-            raise BufferError(f"{len(self._views)} views of {self!r} are in use: free() it when they are gone")
+        if len(self._life.views):
+            raise BufferError(f"{len(self._life.views)} views of {self!r} are in use: free() it when they are gone")
         said("free", lib.gdr_free(self.ptr))
-        self.ptr = None
+        self._life.ended = "freed"
 
 
 def _device(ptr: int | None) -> tuple[int, int]:
@@ -203,3 +216,4 @@ def register(memory: Any, nbytes: int | None = None, dtype: str | None = None) -
 def unregister(array: Array) -> None:
     """Collective. The memory is the program's alone again, with what it holds."""
     said("unregister", lib.gdr_symmetric_unregister(array.ptr))
+    array._life.ended = "unregistered"

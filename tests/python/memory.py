@@ -3,6 +3,7 @@
 launcher, on the host device."""
 import array
 import gc
+import mmap
 
 import gdr
 from gdr import _dlpack
@@ -49,7 +50,6 @@ def shapes(me):
     refused(ValueError, ["float31", "float32"], gdr.zeros, 4, "float31")
     gc.collect()
     a.free()
-    refused(ValueError, ["freed"], lambda: a.memory)
     one = gdr.zeros((), "int64")
     assert (one.n, one.nbytes) == (1, 8)
     refused(TypeError, ["no length"], len, one)
@@ -57,6 +57,31 @@ def shapes(me):
     none = gdr.zeros((0, 3))
     assert len(none) == 0 and len(none.memory) == 0 and none[:].shape == (0, 3)
     none.free()
+
+
+def freed():
+    """each use of an array behind free(), of a part that was made before, and of an array without elements"""
+    a, none, word, other, t = gdr.zeros(8), gdr.zeros(0), gdr.zeros(1, "uint64"), gdr.zeros(8), gdr.world
+    part, live = a[:], gdr.zeros(1, "uint64")
+    for x in a, none, word:
+        x.free()
+    for x in a, part, none:
+        for use in (lambda: gdr.put(x, x, 0), lambda: gdr.put(other[:x.n], x, 0), lambda: gdr.put(x, other, 0, stream=0),
+                    lambda: gdr.get(x, x, 0), lambda: gdr.get(other[:x.n], x, 0), lambda: gdr.get(x, x, 0, stream=0),
+                    lambda: gdr.put_signal(x, other, live, 1, gdr.SET, 0), lambda: x[:1], lambda: x.reshape(-1),
+                    lambda: x.memory, lambda: x.at(0), lambda: x.__array_interface__,
+                    lambda: x.__dlpack__(), lambda: x.__dlpack_device__(), lambda: gdr.from_dlpack(x),
+                    lambda: t.reduce(x, x), lambda: t.broadcast(other, x, 0), lambda: t.scan(x, x),
+                    lambda: gdr.unregister(x)):
+            refused(ValueError, [repr(x), "the array was freed"], use)
+    for use in (lambda: gdr.signal(word, 1, gdr.SET, 0), lambda: gdr.signal_wait(word, gdr.EQ, 0), word.free,
+                lambda: gdr.put_signal(other, other, word, 1, gdr.SET, 0), a.free, none.free):
+        refused(ValueError, ["the array was freed"], use)
+    own = gdr.register(mmap.mmap(-1, mmap.PAGESIZE))
+    gdr.unregister(own)
+    refused(ValueError, ["the array was unregistered"], gdr.put, own, own, 0)
+    other.free()
+    live.free()
 
 
 def local(me, n):
@@ -158,6 +183,7 @@ def views(me, n):
 gdr.init(heap_size=16 << 20)
 me, n = gdr.my_pe(), gdr.n_pes()
 shapes(me)
+freed()
 local(me, n)
 dlpack(me)
 if numpy:
