@@ -64,6 +64,8 @@ static inline uint64_t gdri_hash(uint64_t h, uint64_t v)
 enum gdri_request_form { GDRI_FORM_NOW, GDRI_FORM_STREAM, GDRI_FORM_HOST };
 /* The call, but for its type: some have one request, and a field of it. A literal. */
 const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_form form);
+/* n objects of size bytes: a number that was negative where the program computed it is said as that. */
+int gdri_count_check(const struct gdri_state *st, const char *call, uint64_t n, uint32_t size);
 int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call);
 /* A checked request: executed, and waited for. */
 int gdri_request_run(struct gdri_state *st, const struct gdri_request *q, const char *call, struct gdri_answer *answer);

@@ -218,8 +218,22 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
 }
 
+int gdri_count_check(const struct gdri_state *st, const char *call, uint64_t n, uint32_t size)
+{
+	if ((int64_t)n >= 0)
+		return 0;
+	return gdri_fail(-GDR_EINVAL,
+			 "%s: a count of %lld (%llu without a sign): of %u bytes each there can be 0 to %llu", call,
+			 (long long)n, (unsigned long long)n, size,
+			 (unsigned long long)(gdri_window_reach(st) / size));
+}
+
 int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
+	int ret = gdri_count_check(st, call, q->n, q->size);
+
+	if (ret)
+		return ret;
 	if (q->what >= GDRI_RQ_COLLECTIVE || q->what == GDRI_RQ_BARRIER || q->what == GDRI_RQ_SYNC)
 		return check_collective(st, q, call);
 	if (q->what == GDRI_RQ_WAIT)

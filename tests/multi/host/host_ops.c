@@ -408,7 +408,7 @@ static void refused_strides(void)
 	if (multi_pe != 0)
 		return;
 	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
-		size_t n = strides[i] == -1 ? SIZE_MAX : 3;
+		size_t n = strides[i] == -1 ? SIZE_MAX / 2 : 3;
 
 		snprintf(text, sizeof(text),
 			 ", %zu elements of 4 bytes with a stride of %td, is not in the symmetric heap", n, strides[i]);
@@ -425,6 +425,44 @@ static void refused_strides(void)
 	said_begin();
 	CHECK_EQ(gdr_host_int_put_signal(o, &v, SIZE_MAX / 2, word, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
 	said_expect("with 9223372036854775807 elements of 4 bytes is not in the symmetric heap", NULL);
+}
+
+/* Numbers that were negative until they became a size_t. */
+static void refused_counts(void)
+{
+	int v = 1, *o = (int *)(void *)heap;
+	const size_t n = (size_t)-3;
+	uint64_t *w = word;
+	void *s = NULL;
+
+	if (multi_pe != 0)
+		return;
+#define REFUSED_COUNT(call, size)                                                                                    \
+	do {                                                                                                         \
+		said_begin();                                                                                        \
+		CHECK_EQ(call, -GDR_EINVAL);                                                                         \
+		said_expect(": a count of -3 (18446744073709551613 without a sign): of " #size                       \
+			    " bytes each there can be 0 to ", NULL);                                                 \
+	} while (0)
+	REFUSED_COUNT(gdr_host_put(o, &v, n, 0), 1);
+	REFUSED_COUNT(gdr_host_get_nbi(&v, o, n, 0), 1);
+	REFUSED_COUNT(gdr_host_ctx_put(GDR_CTX_DEFAULT, o, &v, n, 0), 1);
+	REFUSED_COUNT(gdr_host_int_put(o, &v, n, 0), 4);
+	REFUSED_COUNT(gdr_host_int_get_nbi(&v, o, n, 0), 4);
+	REFUSED_COUNT(gdr_host_int_iput(o, &v, 1, 1, n, 0), 4);
+	REFUSED_COUNT(gdr_host_int_iget(&v, o, 1, 1, n, 0), 4);
+	REFUSED_COUNT(gdr_host_int_put_signal(o, &v, n, w, 1, GDR_SIGNAL_SET, 0), 4);
+	REFUSED_COUNT(gdr_host_int_wait_until_all(o, n, NULL, GDR_CMP_EQ, 0), 4);
+	REFUSED_COUNT(gdr_host_long_sum_reduce(GDR_TEAM_WORLD, (long *)(void *)w, (long *)(void *)w, n), 8);
+	REFUSED_COUNT(gdr_host_short_max_reducescatter(GDR_TEAM_WORLD, (short *)(void *)o, (short *)(void *)o, n), 2);
+	REFUSED_COUNT(gdr_host_int_broadcast(GDR_TEAM_WORLD, o, o, n, 0), 4);
+	REFUSED_COUNT(gdr_host_int_fcollect(GDR_TEAM_WORLD, o, o, n), 4);
+	REFUSED_COUNT(gdr_host_int_collect(GDR_TEAM_WORLD, o, o, n), 4);
+	REFUSED_COUNT(gdr_host_int_alltoall(GDR_TEAM_WORLD, o, o, n), 4);
+	REFUSED_COUNT(gdr_host_int_alltoalls(GDR_TEAM_WORLD, o, o, 1, 1, n), 4);
+	REFUSED_COUNT(gdr_int_put_on_stream(o, o, n, 0, s), 4);
+	REFUSED_COUNT(gdr_int_sum_reduce_on_stream(GDR_TEAM_WORLD, o, o, n, s), 4);
+#undef REFUSED_COUNT
 }
 
 /* Within an object of this PE, where the paths would differ. */
@@ -494,6 +532,7 @@ int main(void)
 	together();
 	refused();
 	refused_strides();
+	refused_counts();
 	refused_overlaps();
 	CHECK_OK(gdr_free(heap));
 	return multi_end("host_ops");
