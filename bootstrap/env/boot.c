@@ -49,8 +49,9 @@ static void env_set_address(struct gdri_uid *at, const char *text)
 static int env_cannot_listen(const struct gdri_env_job *job, int err)
 {
 	if (err == EADDRINUSE)
-		gdri_error("bootstrap: PE 0 cannot listen at port %u: another program, or another job, has it; set "
-			   "GDR_ENV_PORT to a free one (the same for all PEs; default: MASTER_PORT + 1)", job->port);
+		gdri_error("bootstrap: PE 0 cannot listen at port %u: another process has it: one with RANK=0, too "
+			   "(give each its own), or another job or program (set GDR_ENV_PORT to a free one, the same "
+			   "for all PEs; default: MASTER_PORT + 1)", job->port);
 	else
 		gdri_error("bootstrap: PE 0 cannot listen at port %u (GDR_ENV_PORT, default: MASTER_PORT + 1): %s",
 			   job->port, gdri_errno_text(err));

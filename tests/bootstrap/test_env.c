@@ -245,6 +245,7 @@ static void test_port_taken(void **state)
 	assert_int_equal(p.rc, -GDR_EBOOTSTRAP);
 	assert_non_null(strstr(p.error, text));
 	assert_non_null(strstr(p.error, "GDR_ENV_PORT"));
+	assert_non_null(strstr(p.error, "RANK=0, too"));
 }
 
 /* The one with the right secret that comes later takes its place. */
