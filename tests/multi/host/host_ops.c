@@ -433,7 +433,7 @@ static void refused_counts(void)
 	int v = 1, *o = (int *)(void *)heap;
 	const size_t n = (size_t)-3;
 	uint64_t *w = word;
-	void *s = NULL;
+	gdr_stream_t s = NULL;
 
 	if (multi_pe != 0)
 		return;
