@@ -440,7 +440,7 @@ static void refused_counts(void)
 #define REFUSED_COUNT(call, size)                                                                                    \
 	do {                                                                                                         \
 		said_begin();                                                                                        \
-		CHECK_EQ(call, -GDR_EINVAL);                                                                         \
+		CHECK_EQ((call), -GDR_EINVAL);                                                                       \
 		said_expect(": a count of -3 (18446744073709551613 without a sign): of " #size                       \
 			    " bytes each there can be 0 to ", NULL);                                                 \
 	} while (0)
