@@ -85,11 +85,11 @@ static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base) >= begin && gdri_window_has(st, ptr, len);
 }
 
-/* As heap_has, and the object is aligned. */
+/* As heap_has, and the object is aligned to its elements: to the power of two that their size is a multiple of. */
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const void *ptr,
 		   uint64_t len)
 {
-	uint64_t align = q->size < 8 ? q->size : 8;
+	uint64_t align = (q->size | 8) & (0 - (uint64_t)(q->size | 8));
 
 	if (!len)
 		return 0;

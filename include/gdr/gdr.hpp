@@ -74,19 +74,6 @@ GDRI_CPP_SCOPE(GDR_DEVICE, _nbi_block)
 
 /* ---- words: a function for each type of the language, of which the names of C have several ---- */
 
-#define GDRI_CPP_WAIT_TYPES(X)                                                                     \
-	GDR_LANGUAGE_TYPES(X)                                                                      \
-	X(short, short)                                                                            \
-	X(ushort, unsigned short)
-#define GDRI_CPP_INTEGERS(X)                                                                       \
-	GDRI_CPP_WAIT_TYPES(X)                                                                     \
-	X(char, char)                                                                              \
-	X(schar, signed char)                                                                      \
-	X(uchar, unsigned char)
-#define GDRI_CPP_TYPES(X)                                                                          \
-	GDRI_CPP_INTEGERS(X)                                                                       \
-	GDR_FLOAT_TYPES(X)
-
 #define GDRI_CPP_WORD(name, T)                                                                     \
 	GDR_BOTH int p(T *dst, T value, int pe GDRI_CPP_SITE)                                      \
 	{                                                                                          \

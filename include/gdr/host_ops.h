@@ -104,11 +104,13 @@
 	GDRI_HOST_BLOCKS(pre, ibput, T, E, z, GDRI_RQ_IPUT)                                        \
 	GDRI_HOST_BLOCKS(pre, ibget, T, E, z, GDRI_RQ_IGET)                                        \
 	GDRI_HOST_PUT_SIGNALS(pre, T, E, z)
-#define GDRI_HOST_MOVE_TYPE(name, T)                                                               \
-	GDRI_HOST_MOVE(name##_, T, sizeof(T), )                                                    \
+#define GDRI_HOST_VALUE(name, T)                                                                   \
 	GDRI_HOST_OP(int, name##_p, (T * dst, T value, int pe),                                    \
 		     gdri_submit_p(dst, &value, sizeof(T), pe, GDRI_HOST))                         \
 	GDRI_HOST_OP_VALUE(T, name##_g, (const T *src, int pe), gdri_host_g(&out, src, sizeof(T), pe))
+#define GDRI_HOST_MOVE_TYPE(name, T)                                                               \
+	GDRI_HOST_MOVE(name##_, T, sizeof(T), )                                                    \
+	GDRI_HOST_VALUE(name, T)
 #define GDRI_HOST_MOVE_SIZE(bits, bytes) GDRI_HOST_MOVE(, void, bytes, bits)
 /** gdr_host_T_{p,g}, gdr_host_T_{put,get}[_nbi], gdr_host_T_{iput,iget,ibput,ibget}, gdr_host_T_put_signal[_nbi]. @{ */
 GDRI_HOST_RMA_TYPES(GDRI_HOST_MOVE_TYPE)
@@ -273,11 +275,12 @@ GDRI_HOST_COLL(, void, 1, mem)
 	GDRI_HOST_REDUCE_OP(name, and, T, GDRI_REDUCE_CODE(T, GDRI_AND))                           \
 	GDRI_HOST_REDUCE_OP(name, or, T, GDRI_REDUCE_CODE(T, GDRI_OR))                             \
 	GDRI_HOST_REDUCE_OP(name, xor, T, GDRI_REDUCE_CODE(T, GDRI_XOR))
-#define GDRI_HOST_REDUCE_HALF(name, T)                                                             \
-	GDRI_HOST_REDUCE_OP(name, sum, T, GDRI_CODE_##name(GDRI_SUM))                              \
-	GDRI_HOST_REDUCE_OP(name, prod, T, GDRI_CODE_##name(GDRI_PROD))                            \
-	GDRI_HOST_REDUCE_OP(name, min, T, GDRI_CODE_##name(GDRI_MIN))                              \
-	GDRI_HOST_REDUCE_OP(name, max, T, GDRI_CODE_##name(GDRI_MAX))
+#define GDRI_HOST_REDUCE_HALF(name, T) GDRI_HOST_REDUCE_CODES(name, T, GDRI_CODE_##name)
+#define GDRI_HOST_REDUCE_CODES(name, T, code)                                                      \
+	GDRI_HOST_REDUCE_OP(name, sum, T, code(GDRI_SUM))                                          \
+	GDRI_HOST_REDUCE_OP(name, prod, T, code(GDRI_PROD))                                        \
+	GDRI_HOST_REDUCE_OP(name, min, T, code(GDRI_MIN))                                          \
+	GDRI_HOST_REDUCE_OP(name, max, T, code(GDRI_MAX))
 /** gdr_host_T_{sum,prod,min,max}_{reduce,reducescatter}, gdr_host_T_sum_{inscan,exscan}; of integers also and, or,
  * xor. @{ */
 GDR_RMA_TYPES(GDRI_HOST_REDUCE)

@@ -97,6 +97,20 @@ typedef double _Complex gdr_complexd_t;
 #endif
 #endif
 
+/* For overloads of C++: each type of the language, of which the names of C have several, once. */
+#define GDRI_CPP_WAIT_TYPES(X)                                                                     \
+	GDR_LANGUAGE_TYPES(X)                                                                      \
+	X(short, short)                                                                            \
+	X(ushort, unsigned short)
+#define GDRI_CPP_INTEGERS(X)                                                                       \
+	GDRI_CPP_WAIT_TYPES(X)                                                                     \
+	X(char, char)                                                                              \
+	X(schar, signed char)                                                                      \
+	X(uchar, unsigned char)
+#define GDRI_CPP_TYPES(X)                                                                          \
+	GDRI_CPP_INTEGERS(X)                                                                       \
+	GDR_FLOAT_TYPES(X)
+
 /* Sizes of elements without a type: X(bits, bytes). */
 #define GDR_RMA_SIZES(X)                                                                           \
 	X(8, 1)                                                                                    \
