@@ -98,19 +98,19 @@ GDR_DEVICE uint64_t gdri_post_share(uint32_t mask, uint64_t base)
 	return base;
 }
 
-/* The caller's part of the group's blocks. due: fence mode of the group's first. */
-GDR_DEVICE void gdri_post_take(struct gdri_post *p, uint32_t mask, uint64_t base, uint32_t blocks, uint32_t last2,
-			       uint32_t due)
+/* The caller's part of the group's blocks, but for where they begin: how far behind the group's first its own stand.
+ * due: fence mode of the group's first. */
+GDR_DEVICE uint32_t gdri_post_shape(struct gdri_post *p, uint32_t mask, uint32_t blocks, uint32_t last2, uint32_t due)
 {
 	uint32_t count = gdri_popc(mask), rank = gdri_popc(mask & gdri_lanes_below());
 
 	p->mask = mask;
 	p->n = (uint16_t)(count * blocks);
-	p->index = base + (uint64_t)rank * blocks;
 	p->ce = rank == count - 1 ? GDRI_CE_ALWAYS : GDRI_CE_ERROR_ONLY;
 	p->fm = rank ? 0 : (uint8_t)due; /* the leader's stands before all */
 	p->leader = !rank;
 	p->last2 = (uint8_t)last2;
+	return rank * blocks;
 }
 
 /* What a fence asks of the first block behind it: that it waits for READs and atomics, and where the network does not
@@ -144,7 +144,7 @@ GDRI_NOINLINE int gdri_post_take_any(struct gdri_post *p, struct gdri_qp *qp, ui
 	if (gdri_unlikely(p->fm) && !(p->mask & gdri_lanes_below()) && (int64_t)base >= 0)
 		gdri_sq_fenced(qp, p->index);
 	base = gdri_post_share(p->mask, base);
-	gdri_post_take(p, p->mask, base, blocks, p->last2, p->fm);
+	p->index = base + gdri_post_shape(p, p->mask, blocks, p->last2, p->fm);
 	p->ahead = GDRI_WINDOW; /* many */
 	return gdri_unlikely((int64_t)base < 0) ? (int)(int64_t)base : 0;
 }
@@ -206,12 +206,13 @@ GDR_DEVICE int gdri_post_now(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 	 * will move it. */
 	uint64_t ready = gdri_ld_fenced_u64(&qp->ready);
 	uint64_t fences = gdri_ld_relaxed_gpu_u64(&dev->fence_done), seq, base = GDRI_NO_ROOM, room = 0;
-	uint32_t due, n, depth, mask = gdri_group(gdri_post_key(qp, blocks, last2, 0));
+	uint32_t due, n, depth, at, mask = gdri_group(gdri_post_key(qp, blocks, last2, 0));
 	int leads = !(mask & gdri_lanes_below());
 
 	n = gdri_popc(mask) * blocks;
 	if (leads)
 		room = gdri_sq_take(qp, n);
+	at = gdri_post_shape(p, mask, blocks, last2, 0); /* while the reservation is under way */
 	depth = qp->depth;
 	due = gdri_sq_fence_due(dev, qp, &seq);
 	if (!gdri_post_is_single(mask))
@@ -228,7 +229,7 @@ GDR_DEVICE int gdri_post_now(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 	base = gdri_post_share(mask, base);
 	if (gdri_unlikely(base == GDRI_NO_ROOM))
 		return 0;
-	gdri_post_take(p, mask, base, blocks, last2, 0);
+	p->index = base + at;
 	return 1;
 }
 
