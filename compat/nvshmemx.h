@@ -416,10 +416,10 @@ GDR_BOTH void nvshmemx_signal_op(uint64_t *sig, uint64_t value, int op, int pe)
 		  gdr_host_signal_op(sig, value, op, pe));
 }
 
-/* Its name before 2.3. */
-GDR_BOTH void nvshmemx_uint64_signal(uint64_t *sig, uint64_t value, int op, int pe)
+/* What there was before it: a store, without an operation to choose. */
+GDR_BOTH void nvshmemx_uint64_signal(uint64_t *sig, uint64_t value, int pe)
 {
-	nvshmemx_signal_op(sig, value, op, pe);
+	nvshmemx_signal_op(sig, value, NVSHMEM_SIGNAL_SET, pe);
 }
 
 /* Elements of the work arrays that reductions of older releases took. Programs still size their own by them; no

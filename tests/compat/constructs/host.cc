@@ -49,6 +49,7 @@ int main()
 	own::heap heap;
 	int me, n, wrong = 0, *word, outside = 0;
 	float *sum;
+	uint64_t *sig;
 
 	(void)nvshmemx_set_attr_uniqueid_args(0, 1, &id, &attr);
 	own::nvshmemx_cumodule_init(0); /* before init: refused */
@@ -58,7 +59,8 @@ int main()
 	memory.reset(heap.nvshmem_malloc(64));
 	word = static_cast<int *>(nvshmem_calloc(2 * (size_t)n, sizeof(int)));
 	sum = static_cast<float *>(nvshmem_calloc(2, sizeof(float)));
-	if (!memory || !word || !sum)
+	sig = static_cast<uint64_t *>(nvshmem_calloc(1, sizeof(uint64_t)));
+	if (!memory || !word || !sum || !sig)
 		return 1;
 
 	/* Collectives of a host thread. */
@@ -76,6 +78,10 @@ int main()
 	nvshmem_barrier_all();
 	wrong |= *word != 7 || nvshmem_int_g(word, me) != 7;
 
+	nvshmemx_uint64_signal(sig, 7, (me + 1) % n); /* a store: it has no operation */
+	nvshmem_barrier_all();
+	wrong |= *sig != 7;
+
 	/* A value below zero is no status. */
 	nvshmem_int_atomic_set(word, -5, me);
 	nvshmem_quiet();
@@ -83,6 +89,7 @@ int main()
 
 	nvshmem_barrier_all();
 	heap.nvshmem_free(sum);
+	heap.nvshmem_free(sig);
 	give_back(word);
 	memory.reset();
 	nvshmem_finalize();

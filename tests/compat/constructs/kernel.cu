@@ -41,7 +41,7 @@ template <typename F> __device__ void call(F f, uint64_t *sig)
 
 __global__ void callers(double *d, uint64_t *sig)
 {
-	call(nvshmemx_uint64_signal, sig); /* its old name */
+	nvshmemx_uint64_signal(sig, 1, 0); /* what came before: no operation to choose */
 	call(&nvshmemx_signal_op, sig);
 	::nvshmem_double_p(d, 1.0, ::nvshmem_my_pe());
 	wrapped_put(d, d + 1, 8, 1);
