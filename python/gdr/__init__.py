@@ -8,6 +8,7 @@ ValueError for what can be seen to be wrong before the library is asked. stream:
 stream of the host device, as a number; 0 is the default one."""
 from ._array import TYPES as _TYPES
 from ._array import Array, empty, from_dlpack, register, unregister, zeros
+from ._host_ops import atomic, atomic_fetch, clear_lock, g, iget, iput, p, set_lock, test, test_lock, wait
 from ._job import UNIQUEID_BYTES, finalize, get_uniqueid, init, my_pe, n_pes, on_gpu
 from ._library import Error
 from ._library import lib as _lib
@@ -17,6 +18,7 @@ from ._transfer import (ADD, EQ, GE, GT, LE, LT, NE, SET, barrier_all, get, put,
                         signal_wait)
 
 __all__ = ["ADD", "EQ", "GE", "GT", "LE", "LT", "NE", "NODE", "SET", "SHARED", "UNIQUEID_BYTES", "WORLD",
-           "Array", "Error", "Team", "barrier_all", "empty", "finalize", "from_dlpack", "get", "get_uniqueid", "init", "my_pe",
-           "n_pes", "node", "on_gpu", "put", "put_signal", "quiet", "register", "shared", "signal", "signal_wait",
-           "unregister", "world", "zeros"]
+           "Array", "Error", "Team", "atomic", "atomic_fetch", "barrier_all", "clear_lock", "empty", "finalize", "from_dlpack",
+           "g", "get", "get_uniqueid", "iget", "init", "iput", "my_pe", "n_pes", "node", "on_gpu", "p", "put", "put_signal",
+           "quiet", "register", "set_lock", "shared", "signal", "signal_wait", "test", "test_lock", "unregister", "wait",
+           "world", "zeros"]

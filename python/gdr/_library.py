@@ -79,7 +79,7 @@ def _declare() -> None:
             ("gdr_malloc", p, z), ("gdr_calloc", p, z, z), ("gdr_free", i, p), ("gdr_host_ptr", p, p, i),
             ("gdr_host_put", i, p, p, z, i), ("gdr_host_get", i, p, p, z, i), ("gdr_symmetric_register", p, p, z),
             ("gdr_symmetric_unregister", i, p), ("gdr_get_uniqueid", i, ctypes.c_char_p),
-            ("gdri_request_now", i, p, p), ("gdri_request_on_stream", i, p, p),
+            ("gdri_request_now", i, p, p), ("gdri_host_call", i, p, ctypes.c_uint64, p), ("gdri_request_on_stream", i, p, p),
             ("gdr_team_split_strided", i, i, i, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_create", i, i, ctypes.POINTER(i), i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_join", i, ctypes.c_uint64, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),

@@ -16,7 +16,19 @@ class Signal(ctypes.Structure):
 class Wait(ctypes.Structure):
     _fields_ = [("words", ctypes.c_void_p), ("skip", ctypes.c_void_p), ("values", ctypes.c_void_p),
                 ("value", ctypes.c_uint64), ("cmp", ctypes.c_uint32), ("is_signed", ctypes.c_uint32),
-                ("from_pe", ctypes.c_uint32)]
+                ("from_pe", ctypes.c_uint32), ("set", ctypes.c_uint32)]
+
+
+class Strided(ctypes.Structure):
+    _fields_ = [("dst_step", ctypes.c_int64), ("src_step", ctypes.c_int64), ("block", ctypes.c_uint64)]
+
+
+class Atomic(ctypes.Structure):
+    _fields_ = [("operand", ctypes.c_uint64), ("compare", ctypes.c_uint64), ("kind", ctypes.c_uint32)]
+
+
+class Lock(ctypes.Structure):
+    _fields_ = [("call", ctypes.c_uint32)]
 
 
 class Coll(ctypes.Structure):
@@ -28,7 +40,8 @@ class Coll(ctypes.Structure):
 
 class OfKind(ctypes.Union):
     """Those that are asked for here; Coll is the largest of all."""
-    _fields_ = [("signal", Signal), ("wait", Wait), ("coll", Coll)]
+    _fields_ = [("value", ctypes.c_uint64 * 2), ("signal", Signal), ("strided", Strided), ("atomic", Atomic),
+                ("wait", Wait), ("lock", Lock), ("coll", Coll)]
 
 
 class Request(ctypes.Structure):
@@ -40,9 +53,20 @@ class Request(ctypes.Structure):
 
 
 # enum gdri_what, those that are asked for here
-BARRIER_ALL, BARRIER, SYNC, QUIET, SIGNAL, WAIT = 0, 2, 3, 4, 7, 8
-PUT, GET, PUT_SIGNAL = 12, 13, 16
-BROADCAST, COLLECT, FCOLLECT, ALLTOALL, REDUCE, REDUCESCATTER, INSCAN, EXSCAN = 17, 18, 19, 20, 22, 23, 24, 25
+BARRIER_ALL, BARRIER, SYNC, QUIET, P, G, SIGNAL, WAIT, AMO, FETCH_AMO, LOCK = 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+PUT, GET, IPUT, IGET, PUT_SIGNAL = 12, 13, 14, 15, 16
+BROADCAST, COLLECT, FCOLLECT, ALLTOALL, ALLTOALLS, REDUCE, REDUCESCATTER, INSCAN, EXSCAN = range(17, 26)
+OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
+
+
+def code(array: Any, op: str) -> int:
+    """GDRI_REDUCE_CODE of the array's elements"""
+    if op not in OPS:
+        raise ValueError(f"there is no operation {op!r}: {', '.join(OPS)}")
+    if op in ("and", "or", "xor") and array._class > 1:
+        raise ValueError(f"{op} is of integers, not of {array.dtype}")
+    made: int = OPS[op] << 8 | array._class << 4 | array.itemsize.bit_length() - 1
+    return made
 
 
 def ask(call: str, stream: int | None, what: int, size: int = 1, **fields: Any) -> None:

@@ -10,7 +10,6 @@ from ._array import Array
 from ._library import lib, said
 
 WORLD, SHARED, NODE = range(3)
-OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
 
 
 class Team:
@@ -83,7 +82,7 @@ class Team:
         for name, array, least in ("dst", dst, n if into is None else into), ("src", src, n if of is None else of):
             if array.n < least:
                 raise ValueError(f"{call}: {name} has {array.n} elements of {array.dtype}, {least} are needed")
-        coll: Any = rq.Coll(team=self.handle, dst_step=1, src_step=1, **more)
+        coll: Any = rq.Coll(**{"team": self.handle, "dst_step": 1, "src_step": 1, **more})
         rq.ask(call, stream, what, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize, coll=coll)
 
     def broadcast(self, dst: Array, src: Array, root: int, stream: int | None = None) -> None:
@@ -105,25 +104,25 @@ class Team:
             raise ValueError(f"alltoall: {src.n} elements are no equal parts for {self.n_pes()} PEs")
         self._coll("alltoall", rq.ALLTOALL, dst, src, n, stream, into=src.n)
 
-    def _code(self, array: Array, op: str) -> int:
-        if op not in OPS:
-            raise ValueError(f"there is no operation {op!r}: {', '.join(OPS)}")
-        if op in ("and", "or", "xor") and array._class > 1:
-            raise ValueError(f"{op} is of integers, not of {array.dtype}")
-        return OPS[op] << 8 | array._class << 4 | array.itemsize.bit_length() - 1
+    def alltoalls(self, dst: Array, src: Array, dst_step: int, src_step: int, n: int, stream: int | None = None) -> None:
+        """alltoall() of n elements for each member, src_step apart in src and dst_step in dst."""
+        if min(dst_step, src_step) < 1 or n < 0:
+            raise ValueError(f"alltoalls: {n} elements, steps {dst_step} and {src_step}")
+        into, of = ((n * self.n_pes() - 1) * step + 1 if n else 0 for step in (dst_step, src_step))
+        self._coll("alltoalls", rq.ALLTOALLS, dst, src, n, stream, into, of, dst_step=dst_step, src_step=src_step)
 
     def reduce(self, dst: Array, src: Array, op: str = "sum", stream: int | None = None) -> None:
         """dst becomes, on all members, the sum (prod, min, max; of integers and, or, xor) of src, element by element."""
-        self._coll("reduce", rq.REDUCE, dst, src, src.n, stream, code=self._code(src, op))
+        self._coll("reduce", rq.REDUCE, dst, src, src.n, stream, code=rq.code(src, op))
 
     def reducescatter(self, dst: Array, src: Array, op: str = "sum", stream: int | None = None) -> None:
         """dst becomes this PE's part of what reduce() would give."""
         self._coll("reducescatter", rq.REDUCESCATTER, dst, src, dst.n, stream, of=dst.n * self.n_pes(),
-                   code=self._code(src, op))
+                   code=rq.code(src, op))
 
     def scan(self, dst: Array, src: Array, exclusive: bool = False, stream: int | None = None) -> None:
         """dst becomes the sum of src of the members up to this one; exclusive: without it."""
-        self._coll("scan", rq.EXSCAN if exclusive else rq.INSCAN, dst, src, src.n, stream, code=self._code(src, "sum"))
+        self._coll("scan", rq.EXSCAN if exclusive else rq.INSCAN, dst, src, src.n, stream, code=rq.code(src, "sum"))
 
 
 world, shared, node = Team(WORLD), Team(SHARED), Team(NODE)

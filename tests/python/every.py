@@ -129,6 +129,86 @@ def collectives(me, n):
     src.free()
 
 
+def words(me, n):
+    """elements, strides, atomics, waits, locks"""
+    nxt, prev, values = (me + 1) % n, (me - 1) % n, {}
+    for t in gdr._TYPES:
+        a = gdr.zeros(2, t)
+        gdr.p(a[1:], 5 + me, nxt)
+        gdr.barrier_all()
+        values[t] = gdr.g(a[1:], me), gdr.g(a[1:], nxt)
+        assert values[t] == (5 + prev, 5 + me), (t, values)
+        gdr.barrier_all()
+        a.free()
+    for t in "int32", "uint64", "float32", "float64":
+        a = gdr.zeros(1, t)
+        gdr.atomic(a, "set", 5, nxt)
+        gdr.atomic(a, "add", 3, nxt)
+        gdr.atomic(a, "max", 20, nxt)
+        assert gdr.atomic_fetch(a, pe=nxt) == 20
+        assert gdr.atomic_fetch(a, "min", 7, nxt) == 20
+        assert gdr.atomic_fetch(a, "add", 1, nxt) == 7
+        assert gdr.atomic_fetch(a, "swap", 12, nxt) == 8
+        assert gdr.atomic_fetch(a, "compare_swap", 1, nxt, cond=13) == 12
+        assert gdr.atomic_fetch(a, "compare_swap", 13, nxt, cond=12) == 12
+        if t == "int32":
+            gdr.atomic(a, "and", 5, nxt)
+            assert [gdr.atomic_fetch(a, op, 6, nxt) for op in ("or", "xor", "and", "fetch")] == [5, 7, 1, 0]
+        else:
+            wrong_size(gdr.atomic, a, "nor", 5, nxt)
+        gdr.barrier_all()
+        a.free()
+    half, a, b, lock = gdr.zeros(1, "float16"), gdr.zeros(12, "int16"), gdr.zeros(12, "int16"), gdr.zeros(2, "int64")
+    wrong_size(gdr.atomic, half, "add", 1, nxt)
+    wrong_size(gdr.atomic_fetch, lock, "set", 1, nxt)
+    wrong_size(gdr.p, a, 1 << 16, nxt)
+    write(a, [100 * me + i for i in range(12)])
+    gdr.iput(b, a, 4, 1, 3, nxt)
+    gdr.iput(b[2:], a[3:], 4, 3, 3, nxt, block=2)
+    gdr.barrier_all()
+    assert read(b) == [100 * prev + i if i >= 0 else 0 for i in (0, -1, 3, 4, 1, -1, 6, 7, 2, -1, 9, 10)] or me == prev == 0
+    local = array.array("h", [0] * 6)
+    gdr.iget(local, a[1:], 2, 5, 3, nxt)
+    assert list(local) == [100 * nxt + 1, 0, 100 * nxt + 6, 0, 100 * nxt + 11, 0]
+    wrong_size(gdr.iput, b, a, 4, 1, 4, nxt)
+    wrong_size(gdr.iget, local, a, 2, 1, 3, nxt, 3)
+    wrong_size(gdr.iput, b, array.array("i", [1]), 1, 1, 1, nxt)
+    gdr.barrier_all()
+    write(b, [0] * 12)
+    gdr.barrier_all()
+    gdr.p(b[1:], 4, nxt)
+    gdr.p(b[3:], -2, nxt)
+    assert gdr.wait(b[:4], gdr.EQ, [9, 4, 9, -2], skip=[1, 0, 1, 0])
+    assert gdr.wait(b[:4], gdr.EQ, 4, "any") == 1 and gdr.wait(b[:4], gdr.NE, 0, "some") == [1, 3]
+    assert gdr.wait(b[:4], gdr.LT, 0, "any") == gdr.test(b[:4], gdr.LT, 0, "any") == 3
+    assert not gdr.test(b[:4], gdr.EQ, 4) and gdr.test(b, gdr.LE, 4) and gdr.test(b, gdr.EQ, 7, "any") is None
+    assert gdr.wait(b, gdr.EQ, 7, limit=0.01) is False and gdr.wait(b, gdr.EQ, 7, "some", limit=0.01) == []
+    wrong_size(gdr.wait, half, gdr.EQ, 0)
+    wrong_size(gdr.wait, b, gdr.EQ, [1])
+    gdr.barrier_all()
+    for _ in range(10):  # counted by reading and writing, under the lock
+        gdr.set_lock(lock)
+        gdr.p(lock[1:], gdr.g(lock[1:], 0) + 1, 0)
+        gdr.clear_lock(lock)
+    gdr.barrier_all()
+    assert gdr.g(lock[1:], 0) == 10 * n
+    if me == 0:
+        assert gdr.test_lock(lock)
+    gdr.barrier_all()
+    assert me == 0 or not gdr.test_lock(lock)
+    gdr.barrier_all()
+    if me == 0:
+        gdr.clear_lock(lock)
+    to, by = gdr.zeros(4 * n, "int16"), gdr.zeros(4 * n, "int16")
+    write(by, [100 * me + i for i in range(4 * n)])
+    gdr.world.alltoalls(to, by, 1, 2, 2)
+    assert read(to)[:2 * n] == [100 * pe + 4 * me + i for pe in range(n) for i in (0, 2)]
+    wrong_size(gdr.world.alltoalls, to, by, 4, 1, 2)
+    gdr.barrier_all()
+    for x in to, by, lock, b, a, half:
+        x.free()
+
+
 def wrong_size(call, *args):
     try:
         call(*args)
@@ -198,6 +278,7 @@ bring_up()
 me, n = gdr.my_pe(), gdr.n_pes()
 transfers(me, n)
 collectives(me, n)
+words(me, n)
 sizes(me, n)
 errors(me, n)
 gdr.finalize()

@@ -7,7 +7,7 @@ import subprocess
 
 import gdr_device
 import gdr_kernel
-from gdr import _library, _requests
+from gdr import _host_ops, _library, _requests
 
 
 def compiles(text):
@@ -35,15 +35,21 @@ def layout(name, c):
 def numbers():
     """what the requests are called, and where what is of a kind begins"""
     same = [f"GDRI_RQ_{n} == {v}" for n, v in vars(_requests).items() if n.isupper() and isinstance(v, int)]
-    assert len(same) == 17, same
+    assert len(same) == 25, same
+    same += [f"GDRI_AMO_{k.replace('compare_swap', 'cswap').upper()} == {v}" for k, v in _host_ops._KINDS.items()]
+    same += [f"GDRI_WORDS_{k.upper()} == {v}" for k, v in _host_ops._HOW.items()]
+    same += [f"GDRI_{k.upper()} == {v}" for k, v in _requests.OPS.items()]
+    same += [f"GDRI_AMO_COMBINE == {_host_ops._COMBINE}", f"GDRI_WORDS_VECTOR == {_host_ops._VECTOR}",
+             f"GDRI_WORDS_TEST == {_host_ops._TEST}", f"-GDR_ETIMEOUT == {_host_ops._ETIMEOUT}"]
     same += [f"offsetof(struct gdri_request, coll) == {_requests.Request.of_kind.offset}"]
     return "".join(f'_Static_assert({s}, "gdri_request");\n' for s in same)
 
 
-said = compiles("#include <gdr.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
+said = compiles("#include <gdr.h>\n#include <gdr/impl/request/amo_kind.h>\n#include <gdr/impl/request/request.h>\n#include <stddef.h>\n" +
                 layout("gdri_request", _requests.Request) + layout("gdr_init_attr", _library.Attr) +
                 layout("gdri_rq_signal", _requests.Signal) + layout("gdri_rq_wait", _requests.Wait) +
-                layout("gdri_rq_coll", _requests.Coll) + layout("gdr_error", _library.Record) + numbers())
+                layout("gdri_rq_strided", _requests.Strided) + layout("gdri_rq_atomic", _requests.Atomic) +
+                layout("gdri_rq_lock", _requests.Lock) + layout("gdri_rq_coll", _requests.Coll) + layout("gdr_error", _library.Record) + numbers())
 assert not said, said[:2000]
 functions = gdr_device.functions()
 assert len(functions) > 5000, len(functions)
