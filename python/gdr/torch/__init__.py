@@ -23,11 +23,12 @@ import gdr
 from . import _functional, _ops  # noqa: F401  they make the ops
 from ._memory import (array_of, empty, finalize, free, init, is_symmetric, register, tensor_of, unregister,
                       workspace, zeros)
+from ._pool import mem_pool, release, same_place
 
 __all__ = ["allgather", "allgather_into", "allreduce", "allreduce_into", "alltoall", "alltoall_into", "array_of",
-           "barrier", "broadcast", "broadcast_into", "empty", "finalize", "free", "get", "init", "is_symmetric", "put",
-           "put_signal", "quiet", "reducescatter", "reducescatter_into", "register", "signal", "signal_wait",
-           "tensor_of", "unregister", "zeros"]
+           "barrier", "broadcast", "broadcast_into", "empty", "finalize", "free", "get", "init", "is_symmetric",
+           "mem_pool", "put", "put_signal", "quiet", "reducescatter", "reducescatter_into", "register", "release", "same_place",
+           "signal", "signal_wait", "tensor_of", "unregister", "zeros"]
 
 _gdr: Any = torch.ops.gdr
 

@@ -14,6 +14,7 @@ from .. import _dlpack
 _NAMES = {getattr(torch, name): name for name in gdr._TYPES if hasattr(torch, name)}
 _TORCH = {name: t for t, name in _NAMES.items()}
 _arrays: dict[int, gdr.Array] = {}
+_given_back: set[int] = set()
 _workspace: gdr.Array | None = None
 _workspace_tensor: Tensor | None = None
 
@@ -53,7 +54,15 @@ def finalize() -> None:
     workspace()
     _workspace = _workspace_tensor = None
     _arrays.clear()
+    given_back().clear()
     gdr.finalize()
+
+
+def given_back() -> set[int]:
+    """Segments of pools (_pool.py) that PyTorch gave back here, and release() has not freed."""
+    while ptr := gdr._lib.gdri_torch_freed():
+        _given_back.add(ptr)
+    return _given_back
 
 
 def workspace() -> tuple[gdr.Array, Tensor]:

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What a torch.cuda.MemPool of gdr.torch allocates by, called by PyTorch, which calls them with its allocator's lock
+ * held. gdr_free is collective, and when PyTorch gives a segment back a PE's garbage collector decides: such a call
+ * only notes it, and gdr.torch.release() frees what all PEs have given back. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <gdr/host.h>
+
+#include "runtime/core/log.h"
+
+/* Their types are those of torch's CUDAPluggableAllocator; stream: a cudaStream_t. */
+GDR_API void *gdri_torch_alloc(size_t size, int device, void *stream);
+GDR_API void gdri_torch_free(void *ptr, size_t size, int device, void *stream);
+/* One that was given back, and is the caller's to free; NULL: there is none. */
+GDR_API void *gdri_torch_freed(void);
+
+struct torch_segment {
+	struct torch_segment *next;
+	void *ptr;
+};
+static pthread_mutex_t torch_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct torch_segment *torch_given_back;
+
+void *gdri_torch_alloc(size_t size, int device, void *stream)
+{
+	(void)device;
+	(void)stream;
+	return gdr_malloc(size);
+}
+
+void gdri_torch_free(void *ptr, size_t size, int device, void *stream)
+{
+	struct torch_segment *s = malloc(sizeof(*s));
+
+	(void)device;
+	(void)stream;
+	if (!s) {
+		gdri_error("out of memory: %zu bytes at %p stay in use until gdr_finalize", size, ptr);
+		return;
+	}
+	s->ptr = ptr;
+	pthread_mutex_lock(&torch_lock);
+	s->next = torch_given_back;
+	torch_given_back = s;
+	pthread_mutex_unlock(&torch_lock);
+}
+
+void *gdri_torch_freed(void)
+{
+	struct torch_segment *s;
+	void *ptr;
+
+	pthread_mutex_lock(&torch_lock);
+	s = torch_given_back;
+	if (s)
+		torch_given_back = s->next;
+	pthread_mutex_unlock(&torch_lock);
+	ptr = s ? s->ptr : NULL;
+	free(s);
+	return ptr;
+}
