@@ -319,6 +319,8 @@ static bool memory_copy(struct gdri_ofi_memory *m, uint32_t lkey, uint64_t addr,
 	for (; len; len -= row.len, addr += row.len, data += row.len) {
 		if (!gdri_ofi_row(m, lkey, addr, &row))
 			return false;
+		if (row.len < len && !gdri_ofi_has(m, lkey, addr + row.len, len - row.len))
+			return false;
 		row.len = row.len < len ? row.len : len;
 		if (row.staged) {
 			gdri_ofi_stage(m, &row, data, stores);

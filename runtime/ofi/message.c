@@ -62,16 +62,26 @@ void gdri_ofi_messages_close(struct gdri_ofi_proxy *t)
 	free(t->space);
 }
 
-void gdri_ofi_receive(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m)
+void gdri_ofi_read(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m)
+{
+	m->next = t->read;
+	t->read = m;
+}
+
+void gdri_ofi_receive(struct gdri_ofi_proxy *t)
 {
 	void *desc = t->space_mr ? fi_mr_desc(t->space_mr) : NULL;
-	ssize_t rc = fi_recv(t->fabric.ep, m->head, t->net->message, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
+	struct gdri_ofi_message *m;
+	ssize_t rc;
 
-	t->n_unreceived -= m->ready;
-	m->ready = rc == -FI_EAGAIN;
-	t->n_unreceived += m->ready;
-	if (rc && !m->ready)
-		gdri_error("ofi: fi_recv: %s", t->fabric.lib.strerror((int)-rc));
+	while ((m = t->read)) {
+		rc = fi_recv(t->fabric.ep, m->head, t->net->message, desc, FI_ADDR_UNSPEC, &m->ctx.fi);
+		if (rc == -FI_EAGAIN)
+			return;
+		t->read = m->next;
+		if (rc)
+			gdri_error("ofi: fi_recv: %s", t->fabric.lib.strerror((int)-rc));
+	}
 }
 
 void gdri_ofi_clear(struct gdri_ofi_message *m)

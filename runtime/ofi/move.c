@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "runtime/core/clock.h"
-
 /* 0 or a negative number of the provider's. */
 static ssize_t move_post(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x,
 			 const struct gdri_ofi_row *near, uint64_t addr, uint64_t key)
@@ -131,7 +129,7 @@ static uint64_t move_piece(struct gdri_ofi_proxy *t, struct gdri_ofi_op *op)
 	p->n_moves++;
 	op->pending++;
 	if (!p->under_way++)
-		p->progress = gdri_now_ns();
+		p->progress = t->now;
 	return near.len;
 }
 
@@ -172,7 +170,7 @@ void gdri_ofi_moved(struct gdri_ofi_proxy *t, struct gdri_ofi_xfer *x, uint32_t 
 	x->op = NULL;
 	if (op) {
 		p->under_way--;
-		p->progress = gdri_now_ns();
+		p->progress = t->now;
 		if (syndrome == GDRI_NET_LOCAL)
 			move_is_alone(t, op);
 		gdri_ofi_ended(op, syndrome);

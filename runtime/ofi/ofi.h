@@ -70,7 +70,8 @@ struct gdri_ofi_ctx {
 struct gdri_ofi_message {
 	struct gdri_ofi_ctx ctx;
 	struct gdri_ofi_head *head; /* gdri_ofi_net.message bytes */
-	uint32_t used;		    /* of them */
+	uint32_t used;		    /* of them; of one that came all of them */
+	struct gdri_ofi_message *next; /* that came: gdri_ofi_proxy.read */
 	bool ready, sent;	    /* to be sent; the provider has it */
 	bool owed;		    /* a reply that goes with the next request to the PE, or alone */
 };
@@ -171,22 +172,27 @@ struct gdri_ofi_proxy {
 	struct gdri_ofi_peer *peers;   /* [net->n_pes] */
 
 	uint32_t n_received;
-	uint32_t n_unreceived, n_unsent; /* for which the provider had no room */
 	struct gdri_ofi_message *received; /* [n_received] */
+	struct gdri_ofi_message *read;	   /* of these what the provider has to get again */
+	uint32_t n_unsent;		   /* for which the provider had no room */
 	uint8_t *space;			   /* of all messages */
 	struct fid_mr *space_mr;	   /* NULL: the provider needs none */
 	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
 
 	pthread_t thread;
-	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
-	uint64_t driven; /* when such a thread last did (ns) */
-	uint64_t owing;	 /* when it left replies behind (ns); 0: it left none */
-	bool spare;	 /* there is a core for each such thread and for those of the proxies */
-	bool watched;	 /* the proxy's thread is awake, and sends what others leave behind */
+	uint64_t now;	 /* when the round began (ns) */
+	bool news;	 /* a PE has requests that are to go, or to be executed */
 	uint32_t n_owed; /* replies of all PEs that are owed */
 	uint64_t n_carried; /* replies that went with requests */
 	uint64_t looked; /* at the peers, when (ns) */
 	bool runs;
+	char engine_apart[64]; /* the thread looks at what follows while others make rounds: a cache line of its own */
+	uint64_t driven; /* when such a thread last did (ns), or a little later */
+	uint64_t owing;	 /* when it left replies behind (ns); 0: it left none */
+	bool spare;	 /* there is a core for each such thread and for those of the proxies */
+	bool watched;	 /* the proxy's thread is awake, and sends what others leave behind */
+	char thread_apart[64];
+	pthread_mutex_t engine; /* of all that is the proxy's: its thread, or one that waits, has it for a round */
 	struct gdri_ofi_tried { /* what a connection of this PE's own showed, once: it may take its time */
 		int pe;
 		char what[120]; /* empty: none was tried */
@@ -238,7 +244,10 @@ static inline void gdri_ofi_stage_end(struct gdri_ofi_proxy *t)
 /* message.c: sending, receiving */
 int gdri_ofi_messages_open(struct gdri_ofi_proxy *t);
 void gdri_ofi_messages_close(struct gdri_ofi_proxy *t);
-void gdri_ofi_receive(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m);
+/* It is read, and stays as it is until the next round, which gives it to the provider. */
+void gdri_ofi_read(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m);
+/* Gives the provider all that is read. */
+void gdri_ofi_receive(struct gdri_ofi_proxy *t);
 /* Fills the head. */
 void gdri_ofi_seal(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m, enum gdri_ofi_kind kind, uint32_t seq);
 /* What is sealed. What the provider has no room for stays ready, for the next call. */

@@ -18,7 +18,8 @@
 #include "runtime/core/thread.h"
 
 #define READ_MOST     32	  /* completions at a time */
-#define PROBE_NS      250000000u  /* a PE that is silent so long is probed */
+#define PROBE_NS      250000000u  /* a PE that is silent so long is probed, */
+#define LOOK_NS	      10000000u	  /* which is looked at so often */
 #define STOP_NS	      200000000u  /* for what is under way when the job ends */
 #define BUSY_NS	      1000000u	  /* without work: goes on looking, */
 #define SHORT_NAP_NS  50000u	  /* then sleeps so long, */
@@ -66,9 +67,10 @@ void gdri_ofi_lost(struct gdri_ofi_proxy *t, int pe, const char *why)
 }
 
 /* Waits end first, after GDR_TIMEOUT, and say who stands still: a PE that goes on after that is none that is lost. */
-static void proxy_watch(struct gdri_ofi_proxy *t, int pe, uint64_t now)
+static void proxy_watch(struct gdri_ofi_proxy *t, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
+	uint64_t now = t->now;
 	char why[96];
 
 	if (p->lost || !p->under_way || now < p->progress + PROBE_NS)
@@ -84,13 +86,19 @@ static void proxy_watch(struct gdri_ofi_proxy *t, int pe, uint64_t now)
 }
 
 /* Time in which this PE itself stood still counts for nobody. */
-static void proxy_slept(struct gdri_ofi_proxy *t, uint64_t now)
+static void proxy_look(struct gdri_ofi_proxy *t)
 {
+	bool slept = t->looked && t->now > t->looked + PROBE_NS;
 	int pe;
 
-	for (pe = 0; t->looked && now > t->looked + PROBE_NS && pe < t->net->n_pes; pe++)
-		t->peers[pe].progress += now - t->looked;
-	t->looked = now;
+	if (t->now < t->looked + LOOK_NS)
+		return;
+	for (pe = 0; pe < t->net->n_pes; pe++) {
+		if (slept)
+			t->peers[pe].progress += t->now - t->looked;
+		proxy_watch(t, pe);
+	}
+	t->looked = t->now;
 }
 
 /* ---- completions of the provider ---- */
@@ -101,20 +109,31 @@ static bool proxy_is_head(const struct gdri_ofi_proxy *t, const struct gdri_ofi_
 	return len >= sizeof(*h) && h->token == t->token && h->pe < t->net->n_pes && h->bytes <= len - sizeof(*h);
 }
 
-/* The replies behind a request. */
-static void proxy_carried(struct gdri_ofi_proxy *t, const struct gdri_ofi_head *request, size_t len)
+/* The replies behind a request. Nobody waits for them as the request's target may for it, so they are read by the next
+ * round. */
+static void proxy_carried(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m)
 {
-	const struct gdri_ofi_head *h = request;
-	size_t left = len;
+	const struct gdri_ofi_head *h = m->head;
+	size_t left = m->used;
 
-	for (;;) {
+	while (left) {
 		left -= sizeof(*h) + h->bytes;
 		h = (const struct gdri_ofi_head *)(const void *)((const uint8_t *)(h + 1) + h->bytes);
-		if (!proxy_is_head(t, h, left) || h->kind != OFI_REPLY || h->pe != request->pe ||
+		if (!proxy_is_head(t, h, left) || h->kind != OFI_REPLY || h->pe != m->head->pe ||
 		    t->peers[h->pe].lost)
-			return;
+			break;
 		gdri_ofi_replied(t, h->pe, h);
 	}
+	m->used = 0;
+}
+
+static void proxy_receive(struct gdri_ofi_proxy *t)
+{
+	struct gdri_ofi_message *m;
+
+	for (m = t->read; m; m = m->next)
+		proxy_carried(t, m);
+	gdri_ofi_receive(t);
 }
 
 static void proxy_received(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m, size_t len)
@@ -123,15 +142,16 @@ static void proxy_received(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m,
 	struct gdri_ofi_peer *p;
 	uint32_t slot;
 
+	m->used = 0;
 	if (!proxy_is_head(t, h, len)) {
-		gdri_ofi_receive(t, m);
+		gdri_ofi_read(t, m);
 		return;
 	}
 	p = &t->peers[h->pe];
-	p->progress = gdri_now_ns();
+	p->progress = t->now;
 	slot = h->seq % OFI_WINDOW;
 	if (h->kind == OFI_REQUEST)
-		proxy_carried(t, h, len);
+		m->used = (uint32_t)len;
 	if (h->kind == OFI_REQUEST && h->seq - p->due < OFI_WINDOW && !p->held[slot] && !p->lost) {
 		p->held[slot] = m;
 		gdri_ofi_serve(t, h->pe);
@@ -141,7 +161,7 @@ static void proxy_received(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m,
 		gdri_ofi_replied(t, h->pe, h);
 	if (h->kind == OFI_LEAVES)
 		gdri_ofi_lost(t, h->pe, "it has left the job");
-	gdri_ofi_receive(t, m);
+	gdri_ofi_read(t, m);
 }
 
 static void proxy_done(struct gdri_ofi_proxy *t, struct gdri_ofi_ctx *c, size_t len)
@@ -173,7 +193,7 @@ static void proxy_failed(struct gdri_ofi_proxy *t, const struct fi_cq_err_entry 
 	if (c->what == OFI_RECEIVES) {
 		if (!__atomic_load_n(&t->net->stop, __ATOMIC_RELAXED) && e->err != FI_ECANCELED)
 			gdri_debug("ofi: a message was not received: %s", why);
-		gdri_ofi_receive(t, (struct gdri_ofi_message *)(void *)c);
+		gdri_ofi_read(t, (struct gdri_ofi_message *)(void *)c);
 		return;
 	}
 	if (c->what == OFI_MOVES && error_is_access(e->err)) {
@@ -261,23 +281,23 @@ static bool proxy_replies(struct gdri_ofi_proxy *t)
 	return any;
 }
 
-/* What is posted goes before the provider is asked. leaves: who makes the round may wait for what a request brought,
- * and answer it: it leaves the replies to its next round, or to the proxy's thread. */
+/* What is posted goes before all else. leaves: who makes the round may wait for what a request brought, and answer it:
+ * it leaves the replies to its next round, or to the proxy's thread. */
 static bool proxy_round(struct gdri_ofi_proxy *t, bool leaves)
 {
-	bool any = proxy_queues(t);
-	uint64_t now = gdri_now_ns();
-	uint32_t i;
+	bool any;
 	int pe;
 
-	proxy_slept(t, now);
-	for (pe = 0; pe < t->net->n_pes; pe++) {
-		proxy_send(t, pe);
-		proxy_watch(t, pe, now);
+	t->now = gdri_now_ns();
+	any = proxy_queues(t);
+	if (t->news || t->n_owed || t->n_unsent || t->memory.lane) {
+		t->news = false;
+		for (pe = 0; pe < t->net->n_pes; pe++)
+			proxy_send(t, pe);
 	}
-	for (i = 0; t->n_unreceived && i < t->n_received; i++)
-		if (t->received[i].ready)
-			gdri_ofi_receive(t, &t->received[i]);
+	proxy_look(t);
+	if (t->read)
+		proxy_receive(t);
 	any |= proxy_poll(t);
 	if (t->n_owed && !leaves)
 		any |= proxy_replies(t);
@@ -329,6 +349,7 @@ static void proxy_rest(const struct gdri_ofi_proxy *t, uint64_t worked, uint64_t
 	bool one = t->net->n_proxies == 1;
 	bool stays_off = one && proxy_is_driven(t, now) && !__atomic_load_n(&t->spare, __ATOMIC_RELAXED);
 	struct timespec nap = {0, SHORT_NAP_NS};
+	uint64_t until = proxy_is_spared(t) ? now + OWING_NS : now;
 
 	if (idle > LONG_AFTER_NS)
 		nap.tv_nsec = (long)proxy_long_nap(spent);
@@ -337,21 +358,30 @@ static void proxy_rest(const struct gdri_ofi_proxy *t, uint64_t worked, uint64_t
 	if (!t->watched && (stays_off || idle > BUSY_NS))
 		nanosleep(&nap, NULL);
 	else
-		sched_yield();
+		do
+			sched_yield();
+		while (gdri_now_ns() < until);
+}
+
+/* The proxy's thread, which looks at these on another core, is told only what it does not know. */
+static void proxy_tell(uint64_t *what, uint64_t ns)
+{
+	if (*what != ns)
+		__atomic_store_n(what, ns, __ATOMIC_RELAXED);
 }
 
 bool gdri_ofi_proxy_drive(struct gdri_ofi_proxy *t, bool spare)
 {
-	uint64_t now;
 	bool any;
 
 	if (pthread_mutex_trylock(&t->engine)) /* pairs with its unlock: the state that the last round left */
 		return false;
-	__atomic_store_n(&t->spare, spare, __ATOMIC_RELAXED);
+	if (t->spare != spare)
+		__atomic_store_n(&t->spare, spare, __ATOMIC_RELAXED);
 	any = proxy_round(t, t->watched && t->net->n_proxies == 1);
-	now = gdri_now_ns();
-	__atomic_store_n(&t->owing, t->n_owed ? now : 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&t->driven, now, __ATOMIC_RELAXED);
+	proxy_tell(&t->owing, t->n_owed ? t->now : 0);
+	if (t->now > t->driven + DRIVEN_NS / 4)
+		__atomic_store_n(&t->driven, t->now, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&t->engine);
 	return any;
 }
@@ -383,11 +413,10 @@ static bool proxy_has_work(const struct gdri_ofi_proxy *t)
 static bool proxy_turn(struct gdri_ofi_proxy *t, uint64_t *worked)
 {
 	bool any = proxy_round(t, false);
-	uint64_t now = gdri_now_ns();
 
 	if (any)
-		*worked = now;
-	t->watched = __atomic_load_n(&t->spare, __ATOMIC_RELAXED) && proxy_idle(t, *worked, now) <= BUSY_NS;
+		*worked = t->now;
+	t->watched = __atomic_load_n(&t->spare, __ATOMIC_RELAXED) && proxy_idle(t, *worked, t->now) <= BUSY_NS;
 	__atomic_store_n(&t->owing, 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&t->engine);
 	return any;
@@ -449,7 +478,8 @@ int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t)
 	int rc;
 
 	for (i = 0; i < t->n_received; i++)
-		gdri_ofi_receive(t, &t->received[i]);
+		gdri_ofi_read(t, &t->received[i]);
+	gdri_ofi_receive(t);
 	for (i = 0; i < OFI_XFERS; i++) {
 		t->xfers[i].ctx.what = OFI_MOVES;
 		t->xfers[i].ctx.peer = -1;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "runtime/core/clock.h"
 #include "runtime/core/log.h"
 
 static uint32_t command_data(const struct gdri_ofi_command *c)
@@ -60,8 +59,9 @@ void *gdri_ofi_command(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_request
 		memset(data, 0, 8), memset(data + padded - 8, 0, 8);
 	r->asked[r->n++] = (struct gdri_ofi_asked){.op = op, .offset = c->offset, .len = c->len, .verb = c->verb};
 	r->answer += command_answer(&t->fabric, c);
+	t->news = true;
 	if (!p->under_way++)
-		p->progress = gdri_now_ns();
+		p->progress = t->now;
 	return data + (c->verb == OFI_PUT ? c->offset & 7 : 0);
 }
 

@@ -51,8 +51,7 @@ static bool serve_put(struct gdri_ofi_proxy *t, const struct gdri_ofi_command *c
 
 	if (!data)
 		return false;
-	is = gdri_ofi_has(&t->memory, serve_key(c), c->offset, c->len) &&
-	     gdri_ofi_store(&t->memory, serve_key(c), c->offset, data + (c->offset & 7), c->len);
+	is = gdri_ofi_store(&t->memory, serve_key(c), c->offset, data + (c->offset & 7), c->len);
 	serve_answer(reply, is ? 0 : GDRI_NET_REMOTE, 0, 0);
 	return true;
 }
@@ -229,15 +228,19 @@ void gdri_ofi_serve(struct gdri_ofi_proxy *t, int pe)
 		slot = p->due % OFI_WINDOW;
 		m = p->held[slot];
 		reply = &p->replies[slot];
-		if (!m || p->lost || reply->ready || reply->sent || reply->owed || !gdri_ofi_stage_begin(t))
+		if (!m || p->lost)
 			return;
+		if (reply->ready || reply->sent || reply->owed || !gdri_ofi_stage_begin(t)) {
+			t->news = true;
+			return;
+		}
 		p->held[slot] = NULL;
 		serve_request(t, pe, m->head, reply);
 		gdri_ofi_stage_end(t);
 		gdri_ofi_seal(t, reply, OFI_REPLY, p->due);
 		reply->owed = true;
 		t->n_owed++;
-		gdri_ofi_receive(t, m);
+		gdri_ofi_read(t, m);
 	}
 }
 
