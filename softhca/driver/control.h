@@ -99,6 +99,7 @@ struct ctl_srq {
 	struct ctl_obj obj;
 	struct hca_srq srq;
 	struct ctl_pd *pd;
+	struct ctl_umem *umem, *dbr_umem; /* of DEVX */
 	uint64_t user_handle;
 	uint32_t max_wr, max_sge;
 	uint32_t async_events;

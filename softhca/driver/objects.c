@@ -508,6 +508,8 @@ int obj_destroy(struct ctl_obj *obj)
 		if (strict_on)
 			strict_srq_destroy(&((struct ctl_srq *)obj)->srq);
 		PUT(((struct ctl_srq *)obj)->pd);
+		PUT(((struct ctl_srq *)obj)->umem);
+		PUT(((struct ctl_srq *)obj)->dbr_umem);
 		break;
 	case OBJ_AH:
 		PUT(((struct ctl_ah *)obj)->pd);

@@ -114,7 +114,7 @@ int um_srq_destroy(struct uverbs_call *call)
 	struct ctl_srq *srq = ua_obj(call, UVERBS_ATTR_DESTROY_SRQ_HANDLE, OBJ_SRQ);
 	struct ib_uverbs_destroy_srq_resp resp = {0};
 
-	if (!srq)
+	if (!srq || srq->obj.devx)
 		return ENOENT;
 	if (srq->obj.refs)
 		return EBUSY;

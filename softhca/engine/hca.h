@@ -139,7 +139,8 @@ struct hca_srq {
 	uint8_t *buf;
 	uint32_t wqe_cnt, wqe_shift;
 	uint32_t *dbrec;
-	uint32_t head; /* WQE index to consume next (linked list) */
+	bool cyclic;   /* entries are used in turn; else they are a linked list */
+	uint32_t head; /* WQE index to consume next */
 	uint32_t consumed;
 	uint32_t limit; /* fewer WQEs than this raise an event, once; 0: none */
 	struct strict_recv *strict; /* strict mode, NULL until it looks */
@@ -188,7 +189,8 @@ struct hca_qp {
 	uint32_t rq_cnt, rq_shift;
 	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
 	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
-	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there */
+	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there, */
+	bool cqe_be;	    /* and those of atomics are big-endian there */
 	uint8_t ack_timeout; /* 4.096 us << n; 0: no limit */
 	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* counts, not logarithms */

@@ -38,6 +38,7 @@ static const struct command {
 	{OP_QUERY_QP, PRM_QUERY, OBJ_QP, 0x10, QP_CMD_LEN, prm_query_qp},
 	{OP_CREATE_DCT, PRM_CREATE, OBJ_QP, DCT_CMD_LEN, 0x10, prm_create_dct},
 	{OP_DRAIN_DCT, PRM_MODIFY, OBJ_QP, 0x10, 0x10, prm_drain_dct},
+	{OP_CREATE_RMP, PRM_CREATE, OBJ_SRQ, CREATE_RMP_IN_LEN, 0x10, prm_create_rmp},
 	{OP_QUERY_DCT, PRM_QUERY, OBJ_QP, 0x10, DCT_CMD_LEN, prm_query_dct},
 };
 
@@ -101,6 +102,17 @@ int prm_umem_queue(struct prm_cmd *cmd, struct ctl_umem *umem, uint64_t offset, 
 	}
 	*at = prm_umem_range(umem, offset, bytes);
 	return *at ? 0 : prm_fail(cmd, PRM_BAD_PARAM, SYN_UMEM_RANGE);
+}
+
+int prm_umem_record(struct prm_cmd *cmd, uint32_t id, uint64_t offset, struct ctl_umem **umem, uint32_t **word)
+{
+	*umem = umem_find(cmd->ctx, id);
+	if (!*umem)
+		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);
+	if (((uintptr_t)(*umem)->umem.va + offset) % 8)
+		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_ALIGN);
+	*word = (uint32_t *)(void *)prm_umem_range(*umem, offset, 8);
+	return *word ? 0 : prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_RANGE);
 }
 
 uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len)

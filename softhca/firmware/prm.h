@@ -133,6 +133,7 @@ enum prm_opcode {
 	OP_ALLOC_Q_COUNTER = 0x771,
 	OP_QUERY_Q_COUNTER = 0x773,
 	OP_QUERY_LAG = 0x842,
+	OP_CREATE_RMP = 0x90c,
 };
 
 /* Counter sets of queue pairs. */
@@ -292,17 +293,35 @@ enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_DCI = 5 }; /* service types */
 #define DCTC_ECN		0x34, 6, 2
 #define DCTC_DSCP		0x34, 0, 6
 
+/* CREATE_RMP: the context at 0x20, and in it the work queue's. */
+#define CREATE_RMP_STATE	0x20, 20, 4
+#define CREATE_RMP_BASIC	0x24, 31, 1
+#define CREATE_RMP_WQ		0x50u
+#define CREATE_RMP_IN_LEN	0x110u
+#define WQ_TYPE			0x00, 28, 4
+#define WQ_LIMIT		0x04, 0, 16
+#define WQ_PD			0x08, 0, 24
+#define WQ_DBR_ADDR		0x10u /* be64 */
+#define WQ_LOG_STRIDE		0x20, 16, 4
+#define WQ_LOG_SIZE		0x20, 0, 5
+#define WQ_DBR_UMEM_ID		0x28, 0, 32
+#define WQ_UMEM_ID		0x2c, 0, 32
+#define WQ_UMEM_OFFSET		0x30u /* be64 */
+
 typedef int prm_command(struct prm_cmd *cmd);
 prm_command prm_query_hca_cap, prm_query_roce_address, prm_query_lag, prm_create_mkey;
 prm_command prm_create_cq, prm_query_cq, prm_modify_cq;
 prm_command prm_alloc_q_counter, prm_query_q_counter;
 prm_command prm_create_qp, prm_modify_qp, prm_query_qp, prm_create_dct, prm_drain_dct, prm_query_dct;
+prm_command prm_create_rmp;
 /* Behind its fields, whose status is given: a queue pair that works, or none, with the answer to the command. */
 int prm_activate_qp(struct prm_cmd *cmd, struct ctl_qp *c, int status);
 uint8_t prm_scatter_bytes(uint32_t mode, const struct hca_cq *cq);
 
 /* A queue of these bytes at the offset: 0 and where it is, or the command's failure. */
 int prm_umem_queue(struct prm_cmd *cmd, struct ctl_umem *umem, uint64_t offset, uint64_t bytes, uint8_t **at);
+/* A doorbell record of two words: 0, which umem and where it is, or the command's failure. */
+int prm_umem_record(struct prm_cmd *cmd, uint32_t id, uint64_t offset, struct ctl_umem **umem, uint32_t **word);
 /* A part of a umem for hardware structures; NULL if it does not lie inside. */
 uint8_t *prm_umem_range(struct ctl_umem *umem, uint64_t offset, uint64_t len);
 

@@ -53,6 +53,7 @@ static const struct cap general[] = {
 	{0x54, 0, 16, 512}, /* max_wqe_sz_rq */
 	{0x58, 0, 16, 1024}, /* max_wqe_sz_sq_dc */
 	{0x64, 16, 5, 24},  /* log_max_pd */
+	{0x70, 24, 5, 23},  /* log_max_rmp */
 };
 
 /* Bits in the other direction than those of verbs. */

@@ -25,14 +25,9 @@ static int cq_memory(struct prm_cmd *cmd, const uint8_t *cqc, struct ctl_cq *cq)
 
 	if (rc)
 		return rc;
-	cq->dbr_umem = umem_find(cmd->ctx, prm_get(cqc, CQC_DBR_UMEM_ID));
-	if (!cq->dbr_umem)
-		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);
-	if (((uintptr_t)cq->dbr_umem->umem.va + dbr) % 8)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_ALIGN);
-	cq->cq.dbrec = (uint32_t *)(void *)prm_umem_range(cq->dbr_umem, dbr, 8);
-	if (!cq->cq.dbrec)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_RANGE);
+	rc = prm_umem_record(cmd, prm_get(cqc, CQC_DBR_UMEM_ID), dbr, &cq->dbr_umem, &cq->cq.dbrec);
+	if (rc)
+		return rc;
 	cq->cq.dbrec = dma_record(cq->cq.dbrec);
 	if (!cq->cq.dbrec)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_MEMORY);

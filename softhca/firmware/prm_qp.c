@@ -55,16 +55,8 @@ static int qp_dbrec(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
 		return prm_fail(cmd, PRM_NO_RESOURCES, SYN_DBR_LESS);
 	if (c->dbr_less)
 		return 0;
-	c->dbr_umem = umem_find(cmd->ctx, prm_get(qpc, QPC_DBR_UMEM_ID));
-	if (!c->dbr_umem)
-		return prm_fail(cmd, PRM_BAD_RESOURCE, SYN_DBR_UMEM_ID);
-	if (((uintptr_t)c->dbr_umem->umem.va + dbr) % 8)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_ALIGN);
-	c->qp.dbrec = (uint32_t *)(void *)prm_umem_range(c->dbr_umem, dbr, 8);
-	if (!c->qp.dbrec)
-		return prm_fail(cmd, PRM_BAD_PARAM, SYN_DBR_RANGE);
 	c->dbr_offset = dbr;
-	return 0;
+	return prm_umem_record(cmd, prm_get(qpc, QPC_DBR_UMEM_ID), dbr, &c->dbr_umem, &c->qp.dbrec);
 }
 
 static int qp_objects(struct prm_cmd *cmd, const uint8_t *qpc, struct ctl_qp *c)
@@ -137,6 +129,7 @@ static int qp_fill(struct prm_cmd *cmd, struct ctl_qp *c)
 	if (!rc) {
 		c->qp.cqe_req = prm_scatter_bytes(prm_get(qpc, QPC_CS_REQ), c->qp.scq);
 		c->qp.cqe_res = prm_scatter_bytes(prm_get(qpc, QPC_CS_RES), c->qp.rcq);
+		c->qp.cqe_be = true; /* which libmlx5, whose queue pairs are verbs', copies as it is, and UCX swaps */
 	}
 	if (!rc && prm_get(qpc, QPC_NO_SQ) && rq_type == RQ_ZERO_SIZE && !c->qp.scq)
 		rc = prm_fail(cmd, PRM_BAD_RESOURCE, SYN_SEND_CQ);

@@ -173,7 +173,7 @@ static void cover_one(const struct hca_qp *qp, struct strict_recv *r)
 	r->posted++;
 	if (strict_recv_all_zero(was + r->head, SEG))
 		strict_report(RULE_RECV_UNWRITTEN, &at, "nothing has been written in this entry");
-	if (!r->head)
+	if (!qp->srq || qp->srq->cyclic)
 		r->next = (uint16_t)((entry + 1) % r->count);
 	else
 		r->broken = !strict_recv_follow(qp, r, entry);

@@ -267,10 +267,12 @@ static void atomic_response(struct hca_qp *qp, struct rc_req *r, const struct pa
 		return;
 	}
 	/* Eight-byte results in host order, four-byte results big-endian. */
-	if (r->atomic.size == 8)
-		memcpy(result, &p->orig, 8);
-	else
+	if (r->atomic.size != 8)
 		put_be32(result, (uint32_t)p->orig);
+	else if (r->to_cqe && qp->cqe_be)
+		put_be64(result, p->orig);
+	else
+		memcpy(result, &p->orig, 8);
 	src.iov_base = result;
 	src.iov_len = r->atomic.size;
 	iov_copy(iov, cnt, &src, 1);

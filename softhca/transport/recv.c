@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Receive work requests. Ring entries of an RQ are used in turn; those of an
- * SRQ are a linked list through their first 16 bytes. */
+ * SRQ are a linked list through their first 16 bytes, or used in turn as well. */
 
 #include "softhca/memory/guest.h"
 #include "softhca/tools/log.h"
@@ -38,7 +38,7 @@ static bool take_srq(struct hca_qp *qp, struct hca_recv *r)
 	wqe = srq->buf + ((size_t)srq->head << srq->wqe_shift);
 	r->index = (uint16_t)srq->head;
 	r->nsge = rwqe_decode(wqe + 16, ((size_t)1 << srq->wqe_shift) - 16, r->sge, WQE_MAX_SGE);
-	srq->head = get_be16(wqe + 2);
+	srq->head = srq->cyclic ? (srq->head + 1) & (srq->wqe_cnt - 1) : get_be16(wqe + 2);
 	srq->consumed++;
 	check_limit(srq);
 	return true;

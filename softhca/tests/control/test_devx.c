@@ -311,6 +311,39 @@ static void test_atomic_mode(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+/* The answer of an atomic inside the completion is big-endian. */
+static void test_answer_in_cqe(void **state)
+{
+	static uint64_t word[2] __attribute__((aligned(4096)));
+	struct ibv_context *ctx = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, word, sizeof(word), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	uint8_t in[MBOX], out[16] = {0}, wqe[64];
+	const uint8_t *cqe;
+	struct dq q;
+
+	assert_non_null(mr);
+	dq_create(&q, ctx, pd_number(pd), 5, false);
+	assert_int_equal(mlx5dv_devx_obj_destroy(q.qp), 0);
+	dq_qp_mailbox(&q, in, pd_number(pd));
+	put_bits(in, QPC + 0x630, 8, 0x11); /* cs_req */
+	q.qp = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(q.qp);
+	q.qpn = (uint32_t)get_bits(out, 0x48, 24);
+	dq_connect(&q, q.qpn);
+	word[0] = 0x1122334455667788;
+	word[1] = 0;
+	atomic_wqe(wqe, &q, 0, mr, word);
+	dq_post(&q, 0, wqe);
+	assert_int_equal(poll_cqe(&q, 0, &cqe) & 0xfc, 4); /* inside */
+	assert_int_equal(get_bits(cqe, 0, 64), 0x1122334455667788);
+	assert_int_equal(word[0], 0x1122334455667789);
+	assert_int_equal(word[1], 0);
+	dq_destroy(&q);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 static void test_query_cq(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -709,7 +742,7 @@ int main(void)
 		cmocka_unit_test(test_data_collapsed), cmocka_unit_test(test_modify_cq),
 		cmocka_unit_test(test_rts2rts),	     cmocka_unit_test(test_dbr_less),
 		cmocka_unit_test(test_atomic_mode),  cmocka_unit_test(test_ordering),
-		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_counters),     cmocka_unit_test(test_answer_in_cqe),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

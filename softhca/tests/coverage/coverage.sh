@@ -71,7 +71,7 @@ done < <(
 	for pair in "$@"; do imports "${pair#*=}" "${pair%%=*}"; done
 )
 for pair in "$@"; do
-	source[${pair%%=*}]=$(<"$sources/test_${pair##*softhca_}.c")$(<"$sources/common.c")
+	source[${pair%%=*}]=$(cat "$sources"/../{control,devx}/test_${pair##*softhca_}.c 2>/dev/null)$(<"$sources/common.c")
 done
 while IFS=$'\t' read -r table name result proof; do
 	case $result in wrong* | unproved* | *'?'*) complain "$name: $result" ;; esac

@@ -76,6 +76,8 @@ static uint32_t number_of(const struct ctl_obj *o)
 		return ((const struct ctl_cq *)o)->cq.cqn;
 	case OBJ_QP:
 		return ((const struct ctl_qp *)o)->qp.qpn;
+	case OBJ_SRQ:
+		return ((const struct ctl_srq *)o)->srq.srqn;
 	case OBJ_COUNTERS:
 		return ((const struct ctl_counters *)o)->id;
 	default:
@@ -139,6 +141,20 @@ static void dct_box(uint8_t *in, unsigned which)
 	prm_set(dctc, DCTC_SRQN, srq->srq.srqn);
 	prm_set(dctc, DCTC_MTU, 1 + (which & 1));
 	prm_set(dctc, DCTC_PORT, 1);
+}
+
+static void rmp_box(uint8_t *in, unsigned which)
+{
+	uint8_t *wq = in + CREATE_RMP_WQ;
+
+	prm_set(in, CMD_OPCODE, OP_CREATE_RMP);
+	prm_set(in, CREATE_RMP_STATE, 1);
+	prm_set(wq, WQ_TYPE, which & 1);
+	prm_set(wq, WQ_PD, pd->pd.pdn);
+	prm_set(wq, WQ_LOG_STRIDE, 5 + (which >> 1 & 1));
+	prm_set(wq, WQ_LOG_SIZE, which >> 2 & 7);
+	prm_set(wq, WQ_DBR_UMEM_ID, umem->umem.id);
+	prm_set(wq, WQ_UMEM_ID, umem->umem.id);
 }
 
 static void mkey_box(uint8_t *in, unsigned which)
@@ -211,6 +227,11 @@ static void touch_object(const struct ctl_obj *o)
 		touch(qp->sq, qp->sq ? (size_t)64 << qp->log_sq_size : 0);
 		touch(qp->rq, (size_t)qp->rq_cnt << qp->rq_shift);
 		touch(qp->dbrec, 8);
+	} else if (o && o->type == OBJ_SRQ) {
+		const struct hca_srq *s = &((const struct ctl_srq *)o)->srq;
+
+		touch(s->buf, (size_t)s->wqe_cnt << s->wqe_shift);
+		touch(s->dbrec, 8);
 	} else if (o && o->type == OBJ_MW) {
 		const struct hca_mr *m = &((const struct ctl_mr *)o)->mr;
 
@@ -265,6 +286,8 @@ static void one_command(struct input *input)
 			break;
 		if (what & 1 && what >> 6 == 3)
 			dct_box(box, which);
+		else if (what >> 5 == 6)
+			rmp_box(box, what >> 3 | which);
 		else if (what >> 6 == 3)
 			mkey_box(box, what >> 3 | which);
 		else if (what & 1)
