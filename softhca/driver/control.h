@@ -23,6 +23,7 @@
 #define HCA_LOG_MAX_WQEBB 15u
 #define HCA_LOG_MAX_CQ	  22u
 #define HCA_MAX_RD_ATOMIC 16u
+#define HCA_NEVER_ARMED	  0xffffffffu /* no arm word of a CQ is this: its command bits do not exist */
 /* What works on demand: send, receive, write, read, atomic, and receive of an SRQ, from bit 0. UC has nothing. */
 #define HCA_ODP_RC	  0x3fu /* DC, too */
 #define HCA_ODP_UD	  0x01u
@@ -47,6 +48,7 @@ struct ctl_obj {
 	uint32_t refs;	 /* objects that need this one */
 	bool devx;	 /* made by a DEVX command */
 	struct hca_ctx *ctx;
+	struct devx_sub *subs; /* to its events */
 };
 
 struct ctl_pd {
@@ -134,7 +136,7 @@ struct ctl_qp {
 
 #define ctl_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* ---- event channels (events.c): completion channels and the async fd ---- */
+/* ---- event channels (events.c): completion channels, the async fd, and those of DEVX ---- */
 
 struct hca_comp_channel {
 	struct hca_comp_channel *next; /* of the same context */
@@ -145,17 +147,45 @@ struct hca_comp_channel {
 	int rfd;      /* our own reader, not blocking: to take events back */
 	uint32_t cqs; /* that report here */
 	bool closed;  /* by the program; freed with the last CQ */
+	bool devx;    /* one of DEVX, and the rest is of such alone */
+	bool omit_data;
+	uint64_t made;	  /* events so far, of which the last */
+	size_t n_backlog; /* found no room in the pipe */
+	uint8_t *backlog;
 };
 
-/* Returns the program's fd, or -errno. */
-int event_channel_create(struct hca_ctx *ctx, struct hca_comp_channel **out);
+/* Returns the program's fd, or -errno. O_DIRECT: a read takes one event. */
+int event_channel_create(struct hca_ctx *ctx, int flags, struct hca_comp_channel **out);
 void event_channel_close(struct hca_comp_channel *ch);
 void event_channel_put(struct hca_comp_channel *ch);
-struct hca_comp_channel *event_channel_find(struct hca_ctx *ctx, int fd);
+struct hca_comp_channel *event_channel_find(struct hca_ctx *ctx, int fd, bool devx);
 /* Takes back events that the program has not read; how many there were. */
 uint32_t event_drop_comp(struct hca_comp_channel *ch, uint64_t user_handle);
 uint32_t event_drop_async(struct hca_ctx *ctx, uint64_t element);
 void event_async(struct hca_ctx *ctx, uint64_t element, uint32_t type, uint32_t *count);
+
+/* ---- events of DEVX (devx_events.c) ---- */
+
+enum devx_event { /* PRM, "Event Type" */
+	DEVX_COMP = 0x00,
+	DEVX_CQ_ERROR = 0x04,
+	DEVX_WQ_CATASTROPHIC = 0x05,
+	DEVX_PORT_CHANGE = 0x09,
+	DEVX_WQ_INVALID_REQUEST = 0x10,
+	DEVX_WQ_ACCESS = 0x11,
+	DEVX_LAST_WQE = 0x13,
+	DEVX_SRQ_LIMIT = 0x14,
+	DEVX_DCT_DRAINED = 0x1c,
+};
+
+/* Of the object with this number, to all that subscribed to it. */
+void devx_event(struct ctl_obj *obj, enum devx_event type, uint32_t number);
+void devx_port_event(struct hca_ctx *ctx, enum hca_port_event event);
+/* To events of the object, NULL: of the port; 0 or an errno. eventfd, -1: none, is told in place of the channel. */
+int devx_subscribe(struct hca_comp_channel *ch, struct ctl_obj *obj, const uint16_t *types, unsigned n, uint64_t cookie,
+		   int eventfd);
+void devx_object_gone(struct ctl_obj *obj);
+void devx_channel_gone(struct hca_comp_channel *ch);
 
 /* ---- contexts (device.c) ---- */
 
@@ -169,8 +199,9 @@ struct hca_ctx {
 	struct ctl_obj **handles;
 	uint32_t n_handles;
 	uint32_t uars; /* pages of doorbell registers */
-	struct hca_comp_channel *channels; /* completion channels */
+	struct hca_comp_channel *channels; /* completion channels, and those of DEVX */
 	struct hca_comp_channel *async;
+	struct devx_sub *subs; /* to the port's events */
 };
 
 /* open() of the device file: a new context; fd or -1 with errno. */

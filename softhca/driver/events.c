@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion channels and the asynchronous event fd: pipes, as the uverbs
+/* Completion channels and the asynchronous event fd (of DEVX: devx_events.c): pipes, as the uverbs
  * read() interface has it (struct ib_uverbs_comp_event_desc and
  * ib_uverbs_async_event_desc).
  *
@@ -20,7 +20,7 @@
 #include "softhca/tools/log.h"
 #include "softhca/driver/shim.h"
 
-int event_channel_create(struct hca_ctx *ctx, struct hca_comp_channel **out)
+int event_channel_create(struct hca_ctx *ctx, int flags, struct hca_comp_channel **out)
 {
 	struct hca_comp_channel *ch = calloc(1, sizeof(*ch));
 	char self[32];
@@ -29,7 +29,7 @@ int event_channel_create(struct hca_ctx *ctx, struct hca_comp_channel **out)
 
 	if (!ch)
 		return -ENOMEM;
-	if (pipe2(p, O_CLOEXEC)) {
+	if (pipe2(p, O_CLOEXEC | flags)) {
 		rc = -errno;
 		free(ch);
 		return rc;
@@ -40,7 +40,7 @@ int event_channel_create(struct hca_ctx *ctx, struct hca_comp_channel **out)
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", p[0]);
 	ch->wfd = p[1];
 	ch->rfd = real_open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
-	rc = ch->rfd < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK) || real_fstat(p[0], &st) ? errno : 0;
+	rc = ch->rfd < 0 || fcntl(p[1], F_SETFL, O_NONBLOCK | flags) || real_fstat(p[0], &st) ? errno : 0;
 	if (!rc)
 		rc = shim_file_add(SHIM_CHANNEL, 0, st.st_dev, st.st_ino);
 	if (rc) {
@@ -68,6 +68,8 @@ static void channel_free(struct hca_comp_channel *ch)
 		*at = ch->next;
 	if (ch->ctx->async == ch)
 		ch->ctx->async = NULL;
+	if (ch->devx)
+		devx_channel_gone(ch);
 	if (!ch->closed)
 		shim_file_remove(ch->dev, ch->ino);
 	real_close(ch->wfd);
@@ -92,14 +94,14 @@ void event_channel_put(struct hca_comp_channel *ch)
 		channel_free(ch);
 }
 
-struct hca_comp_channel *event_channel_find(struct hca_ctx *ctx, int fd)
+struct hca_comp_channel *event_channel_find(struct hca_ctx *ctx, int fd, bool devx)
 {
 	struct hca_comp_channel *ch = ctx->channels;
 	struct stat st;
 
 	if (real_fstat(fd, &st))
 		return NULL;
-	while (ch && (ch->dev != st.st_dev || ch->ino != st.st_ino))
+	while (ch && (ch->dev != st.st_dev || ch->ino != st.st_ino || ch->devx != devx))
 		ch = ch->next;
 	return ch;
 }
@@ -142,7 +144,10 @@ uint32_t event_drop_async(struct hca_ctx *ctx, uint64_t element)
 void hca_comp_event(struct hca_cq *cq)
 {
 	struct ib_uverbs_comp_event_desc ev = {.cq_handle = cq->user_handle};
+	struct ctl_cq *c = ctl_of(cq, struct ctl_cq, cq);
 
+	if (c->obj.devx)
+		devx_event(&c->obj, DEVX_COMP, cq->cqn);
 	if (!cq->channel || cq->channel->closed)
 		return;
 	if (hca_write(cq->channel->wfd, &ev, sizeof(ev)) == (ssize_t)sizeof(ev))
@@ -164,34 +169,45 @@ void event_async(struct hca_ctx *ctx, uint64_t element, uint32_t type, uint32_t 
 		(*count)++;
 }
 
+static void event_async_of(struct ctl_obj *obj, uint64_t user_handle, uint32_t number, uint32_t type, uint32_t *count)
+{
+	static const uint8_t devx[] = { /* by IBV_EVENT_ number */
+		[0] = DEVX_CQ_ERROR,  [1] = DEVX_WQ_CATASTROPHIC, [2] = DEVX_WQ_INVALID_REQUEST,
+		[3] = DEVX_WQ_ACCESS, [15] = DEVX_SRQ_LIMIT,	  [16] = DEVX_LAST_WQE,
+	};
+
+	if (obj->devx)
+		devx_event(obj, devx[type], number);
+	else
+		event_async(obj->ctx, user_handle, type, count);
+}
+
 void hca_async_cq_event(struct hca_cq *cq, uint32_t type)
 {
 	struct ctl_cq *c = ctl_of(cq, struct ctl_cq, cq);
 
-	if (!c->obj.devx)
-		event_async(c->obj.ctx, cq->user_handle, type, &c->async_events);
+	event_async_of(&c->obj, cq->user_handle, cq->cqn, type, &c->async_events);
 }
 
 void hca_async_srq_event(struct hca_srq *srq, uint32_t type)
 {
 	struct ctl_srq *c = ctl_of(srq, struct ctl_srq, srq);
 
-	if (!c->obj.devx)
-		event_async(c->obj.ctx, c->user_handle, type, &c->async_events);
+	event_async_of(&c->obj, c->user_handle, srq->srqn, type, &c->async_events);
 }
 
 void hca_async_qp_event(struct hca_qp *qp, uint32_t type)
 {
 	struct ctl_qp *c = ctl_of(qp, struct ctl_qp, qp);
 
-	/* Events of DEVX objects go to DEVX event channels, which are not modelled. */
-	if (!c->obj.devx)
-		event_async(c->obj.ctx, qp->user_handle, type, &c->async_events);
+	event_async_of(&c->obj, qp->user_handle, qp->qpn, type, &c->async_events);
 }
 
 /* The element is the port. */
 void hca_async_port_event(enum hca_port_event event)
 {
-	for (struct hca_ctx *ctx = device_contexts(); ctx; ctx = ctx->next)
+	for (struct hca_ctx *ctx = device_contexts(); ctx; ctx = ctx->next) {
 		event_async(ctx, 1, event, NULL);
+		devx_port_event(ctx, event);
+	}
 }

@@ -347,6 +347,7 @@ void *obj_new(struct hca_ctx *ctx, enum obj_type type, size_t size)
 
 void obj_free(struct ctl_obj *obj)
 {
+	devx_object_gone(obj);
 	obj->ctx->handles[obj->handle] = NULL;
 	object_give_back(obj);
 }

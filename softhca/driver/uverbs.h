@@ -67,6 +67,7 @@ uverbs_method um_pd_query, um_cq_create, um_cq_destroy, um_qp_create, um_qp_dest
 uverbs_method um_mr_query, um_mr_advise, um_mr_reg_dmabuf, um_async_alloc;
 uverbs_method um_dm_alloc, um_dm_free, um_dm_query, um_dm_map_op, um_mr_reg_dm;
 uverbs_method um_devx_other, um_devx_query_uar, um_devx_query_eqn, um_umem_reg, um_uar_alloc;
+uverbs_method um_devx_event_fd, um_devx_subscribe;
 uverbs_method um_devx_obj_create, um_devx_obj_destroy, um_devx_obj_modify, um_devx_obj_query;
 
 /* Write commands behind INVOKE_WRITE. */

@@ -10,9 +10,6 @@
 #include "softhca/engine/poll_round.h"
 #include "softhca/driver/uverbs.h"
 
-/* No arm word is this: its command bits do not exist. */
-#define NEVER_ARMED 0xffffffffu
-
 static int uverbs_cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd, uint32_t cqe)
 {
 	struct hca_cq *c = &cq->cq;
@@ -33,8 +30,8 @@ static int uverbs_cq_fill(struct ctl_cq *cq, const struct mlx5_ib_create_cq *cmd
 	c->buf = (uint8_t *)(uintptr_t)cmd->buf_addr;
 	c->dbrec = (uint32_t *)(uintptr_t)cmd->db_addr;
 	/* The first arm writes 0 where 0 may lie already: make it differ. */
-	c->armed_word = NEVER_ARMED;
-	put_be32((uint8_t *)(c->dbrec + 1), NEVER_ARMED);
+	c->armed_word = HCA_NEVER_ARMED;
+	put_be32((uint8_t *)(c->dbrec + 1), HCA_NEVER_ARMED);
 	return 0;
 }
 
@@ -63,7 +60,7 @@ int um_cq_create(struct uverbs_call *call)
 	}
 	if (ua_has(call, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
 		channel = event_channel_find(call->ctx, (int)ua_in_u64(call,
-						UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL));
+						UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL), false);
 		if (!channel)
 			return EBADF;
 	}
@@ -80,6 +77,7 @@ int um_cq_create(struct uverbs_call *call)
 	cq->cq.overrun_ignore = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	cq->cq.user_handle = ua_in_u64(call, UVERBS_ATTR_CREATE_CQ_USER_HANDLE);
 	cq->cq.channel = channel;
+	cq->cq.events = channel != NULL;
 	if (channel)
 		channel->cqs++;
 	cq->uar = uar;

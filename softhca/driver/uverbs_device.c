@@ -201,7 +201,7 @@ int um_async_alloc(struct uverbs_call *call)
 
 	if (call->ctx->async)
 		return EOPNOTSUPP; /* libibverbs makes one per context */
-	fd = event_channel_create(call->ctx, &call->ctx->async);
+	fd = event_channel_create(call->ctx, 0, &call->ctx->async);
 	if (fd < 0)
 		return -fd;
 	ua_out_handle(call, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, (uint64_t)fd);

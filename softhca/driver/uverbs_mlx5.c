@@ -2,10 +2,12 @@
 /* The mlx5 namespace of the ioctl: UAR pages and the DEVX envelope. What is in
  * the envelopes, the firmware commands, is answered by prm*.c. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "softhca/engine/dp.h"
 #include "softhca/firmware/prm.h"
@@ -139,4 +141,56 @@ int um_devx_obj_query(struct uverbs_call *call)
 		return ENOENT;
 	return uverbs_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
 			      MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, PRM_QUERY, &obj);
+}
+
+/* ---- event channels ---- */
+
+int um_devx_event_fd(struct uverbs_call *call)
+{
+	uint64_t flags = ua_in_u64(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS);
+	struct hca_comp_channel *ch;
+	int fd;
+
+	if (flags & ~(uint64_t)MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA)
+		return EINVAL;
+	fd = event_channel_create(call->ctx, O_DIRECT, &ch);
+	if (fd < 0)
+		return -fd;
+	ch->devx = true;
+	ch->omit_data = flags != 0;
+	ch->next = call->ctx->channels;
+	call->ctx->channels = ch;
+	ua_out_handle(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, (uint64_t)fd);
+	return 0;
+}
+
+int um_devx_subscribe(struct uverbs_call *call)
+{
+	size_t len = ua_len(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
+	int fd = (int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
+	struct hca_comp_channel *ch = event_channel_find(call->ctx, fd, true);
+	struct ctl_obj *obj = NULL;
+	uint16_t types[16]; /* the kernel takes no more */
+	int eventfd = -1;
+
+	if (!ch)
+		return EBADF;
+	if (ua_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE)) {
+		obj = obj_any(call->ctx, ua_in_u64(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE));
+		if (!obj || !obj->devx)
+			return ENOENT;
+	}
+	if (ua_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
+		if (ua_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE))
+			return EINVAL;
+		eventfd = (int)ua_in_u64(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
+		if (eventfd < 0)
+			return EBADF;
+	}
+	if (!len || len % sizeof(types[0]) || len > sizeof(types))
+		return EINVAL;
+	if (!ua_in(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, types, sizeof(types)))
+		return EFAULT;
+	return devx_subscribe(ch, obj, types, (unsigned)(len / sizeof(types[0])),
+			      ua_in_u64(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE), eventfd);
 }

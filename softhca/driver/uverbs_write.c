@@ -55,7 +55,7 @@ int uw_create_comp_channel(struct uverbs_call *call)
 
 	if (ua_len(call, UVERBS_ATTR_CORE_OUT) < sizeof(resp))
 		return ENOSPC;
-	fd = event_channel_create(call->ctx, &ch);
+	fd = event_channel_create(call->ctx, 0, &ch);
 	if (fd < 0)
 		return -fd;
 	ch->next = call->ctx->channels;

@@ -310,7 +310,7 @@ unsigned doorbell_poll_first(void)
 static bool record_tells(const struct hca_qp *qp)
 {
 	return qp->dbrec && qp->sq && qp->state == HCA_QPS_RTS && !strict_on && !faults_on &&
-	       !(qp->scq && qp->scq->channel) && !(qp->rcq && qp->rcq->channel);
+	       !(qp->scq && qp->scq->events) && !(qp->rcq && qp->rcq->events);
 }
 
 static unsigned look_closely(struct watch *w)
@@ -331,9 +331,9 @@ static unsigned look_closely(struct watch *w)
 	}
 	if (qp->state == HCA_QPS_ERR && qp->rc->flushing)
 		recv_flush(qp); /* posted since */
-	if (qp->scq && qp->scq->channel)
+	if (qp->scq && qp->scq->events)
 		cq_check_arm(qp->scq);
-	if (qp->rcq && qp->rcq->channel && qp->rcq != qp->scq)
+	if (qp->rcq && qp->rcq->events && qp->rcq != qp->scq)
 		cq_check_arm(qp->rcq);
 	/* A record that is far from what is executed may come to make sense. */
 	if (!w->closely && (uint16_t)record == qp->sq_pi) {

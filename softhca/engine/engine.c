@@ -223,6 +223,7 @@ static void engine_timers(void)
 			engine_deadline(rc->rnr_until);
 	}
 	wire_release_held();
+	hca_events_timer();
 	if (faults_on)
 		faults_timer(now_ns);
 }

@@ -98,8 +98,8 @@ struct hca_cq {
 	uint8_t last[56];  /* in memory of a GPU: the last entry but for its end, */
 	uint32_t alike;	   /* and how many in a row are like it, up to the number of places */
 
-	/* events (plain verbs only) */
-	struct hca_comp_channel *channel;
+	bool events; /* somebody wants to be told of completions */
+	struct hca_comp_channel *channel; /* of plain verbs */
 	uint64_t user_handle;
 	uint32_t armed_word;	  /* last arm word acted upon, host order */
 	uint32_t last_notified_pi;
@@ -289,6 +289,8 @@ void hca_async_srq_event(struct hca_srq *srq, uint32_t type);
 /* The port went down or came up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. */
 enum hca_port_event { HCA_PORT_ACTIVE = 9, HCA_PORT_ERR = 10, HCA_GID_CHANGE = 18 }; /* enum ibv_event_type */
 void hca_async_port_event(enum hca_port_event event);
+/* Events that found no room in their channel are tried again; at deadlines. */
+void hca_events_timer(void);
 
 /* ---- counters and debug, any thread ---- */
 

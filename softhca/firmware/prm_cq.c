@@ -131,7 +131,7 @@ static uint32_t cq_state(const struct hca_cq *cq)
 {
 	uint32_t word = cq->dbrec ? guest_dbrec(cq->dbrec + 1) : 0;
 
-	if (!cq->channel || word == cq->armed_word)
+	if (!cq->events || word == cq->armed_word)
 		return ST_FIRED;
 	return word >> 24 & 1 ? ST_SOLICITED_ARMED : ST_ARMED;
 }

@@ -80,7 +80,10 @@ int prm_create_dct(struct prm_cmd *cmd)
  * they were made for, so there is nothing to wait for. */
 int prm_drain_dct(struct prm_cmd *cmd)
 {
-	((struct ctl_qp *)cmd->obj)->qp.dc_drained = true;
+	struct ctl_qp *c = (struct ctl_qp *)cmd->obj;
+
+	c->qp.dc_drained = true;
+	devx_event(cmd->obj, DEVX_DCT_DRAINED, c->qp.qpn);
 	return 0;
 }
 

@@ -163,7 +163,7 @@ void cq_write(struct hca_cq *cq, const struct cqe *c)
 	if (c->solicited || c->syndrome)
 		cq->solicited_pi = cq->pi;
 	STAT_INC(cqes);
-	if (cq->channel && c->type != CQE_RESIZE_CQ)
+	if (cq->events && c->type != CQE_RESIZE_CQ)
 		cq_check_arm(cq);
 }
 
@@ -173,7 +173,7 @@ void cq_write_done(struct hca_cq *cq, const struct hca_qp *qp, uint8_t opcode, u
 			       .qpn = qp->qpn, .user_index = qp->user_index };
 	uint64_t *w = (void *)(cq_slot_of(cq, cq->pi) + cq->cqe_size - 64);
 
-	if (cq->channel || cq->waited || __builtin_expect(dma_on, 0) || cq_overrun(cq)) {
+	if (cq->events || cq->waited || __builtin_expect(dma_on, 0) || cq_overrun(cq)) {
 		cq_write(cq, &c);
 		return;
 	}
@@ -214,7 +214,7 @@ void cq_check_arm(struct hca_cq *cq)
 {
 	uint32_t word, pi;
 
-	if (!cq->channel || !cq->dbrec)
+	if (!cq->events || !cq->dbrec)
 		return;
 	word = guest_dbrec(&cq->dbrec[1]);
 	if (word == cq->armed_word)

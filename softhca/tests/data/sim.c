@@ -92,6 +92,10 @@ bool hca_uar_mappings(bool (*fn)(void *arg, uint64_t start, uint64_t end), void 
 	return false;
 }
 
+void hca_events_timer(void)
+{
+}
+
 void hca_comp_event(struct hca_cq *cq)
 {
 	cq->comp_events++;

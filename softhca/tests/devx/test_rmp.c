@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues that DEVX makes: entries taken along a list or in turn; what is refused. */
+/* Shared receive queues that DEVX makes: entries taken along a list or in turn, the limit and the last receive as
+ * events; what is refused. */
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "softhca/tests/control/common.h"
 
-enum { LIST = 0, CYCLIC = 1, N = 8, TAKEN = 6, LIMIT = 3 };
+enum { LIST = 0, CYCLIC = 1, LIMIT_EVENT = 0x14, LAST_WQE_EVENT = 0x13, N = 8, TAKEN = 6, LIMIT = 3 };
 /* In the memory of a struct dq: entries of 32 bytes, their record, what is sent and received. */
 enum { RING = 2048, RECORD = DQ_CQ_DBR + 8, DATA = DQ_CQ_DBR + 64 };
 #define RMPC 0x100u /* bits */
@@ -16,6 +18,7 @@ enum { RING = 2048, RECORD = DQ_CQ_DBR + 8, DATA = DQ_CQ_DBR + 64 };
 struct rmp {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
+	struct mlx5dv_devx_event_channel *ch;
 	struct mlx5dv_devx_obj *obj;
 	uint32_t number;
 	struct dq q; /* connected to itself, receives from there */
@@ -78,6 +81,21 @@ static void rmp_close(struct rmp *r)
 	assert_int_equal(ibv_dealloc_pd(r->pd), 0);
 }
 
+static void event(struct rmp *r, uint64_t cookie)
+{
+	struct pollfd pf = {.fd = r->ch->fd, .events = POLLIN};
+	struct mlx5dv_devx_async_event_hdr hdr;
+
+	assert_int_equal(poll(&pf, 1, 5000), 1);
+	assert_int_equal(mlx5dv_devx_get_event(r->ch, &hdr, sizeof(hdr)), sizeof(hdr));
+	assert_int_equal(hdr.cookie, cookie);
+}
+
+static void subscribe(struct rmp *r, struct mlx5dv_devx_obj *obj, uint16_t type)
+{
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event(r->ch, obj, sizeof(type), &type, type), 0);
+}
+
 /* Every entry leads to the next but one. */
 static void post_receives(struct rmp *r)
 {
@@ -131,16 +149,27 @@ static void run(struct ibv_context *ctx, unsigned type)
 	rmp_mailbox(&r, in, type);
 	assert_int_equal(rmp_create(&r, in), 0);
 	rmp_qp(&r);
+	r.ch = mlx5dv_devx_create_event_channel(ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
+	assert_non_null(r.ch);
+	subscribe(&r, r.obj, LIMIT_EVENT);
+	subscribe(&r, r.q.qp, LAST_WQE_EVENT);
 	post_receives(&r);
 	for (uint16_t i = 0; i < TAKEN; i++) {
 		memset(r.q.mem + DATA, i + 1, 8);
 		send(&r, i);
 		received(&r, i, order[type][i]);
 	}
+	event(&r, LIMIT_EVENT);
+	memset(in, 0, sizeof(in));
+	put_bits(in, 0, 16, 0x507); /* 2ERR */
+	put_bits(in, 0x48, 24, r.q.qpn);
+	assert_int_equal(dq_modify(&r.q, in), 0);
+	event(&r, LAST_WQE_EVENT);
 	assert_int_not_equal(mlx5dv_devx_obj_destroy(r.obj), 0); /* in use */
 	assert_int_equal(mlx5dv_devx_obj_destroy(r.q.qp), 0);
 	r.q.qp = NULL;
 	assert_int_equal(mlx5dv_devx_obj_destroy(r.obj), 0);
+	mlx5dv_devx_destroy_event_channel(r.ch);
 	rmp_close(&r);
 }
 
