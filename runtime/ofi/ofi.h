@@ -34,8 +34,8 @@
 
 enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE, OFI_LEAVES };
 
-/* In front of each. Behind it: commands or answers, each with its data, at multiples of 8. Behind the commands of a
- * request may be replies, each with a head. */
+/* In front of each. Behind it: commands or answers, each with its data, at multiples of 8; no answers of puts that are
+ * all done. Behind the commands of a request may be replies, each with a head. */
 struct gdri_ofi_head {
 	uint64_t token; /* the receiver's: what others send is dropped */
 	uint32_t seq;	/* of requests to this PE; a reply has its request's */

@@ -252,6 +252,18 @@ static void reply_ends(struct gdri_ofi_peer *p, struct gdri_ofi_request *r, bool
 	}
 }
 
+/* Of puts that are all done there are no answers. */
+static bool reply_is_plain(const struct gdri_ofi_request *r, const struct gdri_ofi_head *reply)
+{
+	uint32_t i;
+
+	if (reply->bytes || reply->n != r->n)
+		return false;
+	for (i = 0; i < r->n && r->asked[i].verb == OFI_PUT; i++)
+		;
+	return i == r->n;
+}
+
 void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *reply)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -261,6 +273,10 @@ void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_he
 
 	if (!r->waits || r->source || r->seq != reply->seq)
 		return;
+	if (reply_is_plain(r, reply)) {
+		reply_ends(p, r, true);
+		return;
+	}
 	for (i = 0; i < r->n && i < reply->n; i++, at += len, left -= len) {
 		len = reply_one(t, p, &r->asked[i], at, left);
 		if (!len)

@@ -127,6 +127,7 @@ static bool serve_flush(struct gdri_ofi_proxy *t, const struct gdri_ofi_command 
 struct serve_answers {
 	struct gdri_ofi_answer *at[OFI_COMMANDS];
 	bool *refuses[OFI_COMMANDS]; /* of their queues */
+	bool plain;		     /* all are puts that are done */
 };
 
 static bool serve_one(struct gdri_ofi_proxy *t, int pe, struct serve_input *in,
@@ -153,6 +154,7 @@ static bool serve_one(struct gdri_ofi_proxy *t, int pe, struct serve_input *in,
 	*refuses |= is && c->verb != OFI_LIST && a->syndrome;
 	all->at[n] = c->verb == OFI_LIST ? NULL : a;
 	all->refuses[n] = refuses;
+	all->plain &= is && c->verb == OFI_PUT && !a->syndrome;
 	/* commands in their order: pairs with the acquire of who waits for a word that the next one writes */
 	gdri_fence_sys();
 	return is;
@@ -161,6 +163,7 @@ static bool serve_one(struct gdri_ofi_proxy *t, int pe, struct serve_input *in,
 /* A copy failed, and nobody knows whose: none of them is said to be done. */
 static void serve_fails(struct serve_answers *all, uint32_t n)
 {
+	all->plain = false;
 	while (n--) {
 		if (all->at[n] && !all->at[n]->syndrome)
 			all->at[n]->syndrome = GDRI_NET_REMOTE;
@@ -201,6 +204,7 @@ static void serve_request(struct gdri_ofi_proxy *t, int pe, const struct gdri_of
 	uint32_t n = head->n < OFI_COMMANDS ? head->n : OFI_COMMANDS;
 	struct serve_answers all;
 
+	all.plain = head->n <= OFI_COMMANDS;
 	gdri_ofi_clear(reply);
 	for (i = 0; i < n; i++, words -= words != 0) {
 		if (!words && t->memory.lane) {
@@ -216,6 +220,8 @@ static void serve_request(struct gdri_ofi_proxy *t, int pe, const struct gdri_of
 	if (i < head->n)
 		gdri_error("ofi: PE %d: command %u of %u is none", pe, i, head->n);
 	reply->head->n = i;
+	if (all.plain)
+		reply->used = sizeof(*reply->head);
 }
 
 void gdri_ofi_serve(struct gdri_ofi_proxy *t, int pe)

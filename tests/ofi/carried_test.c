@@ -107,6 +107,8 @@ static void test_carried(void **state)
 	hold(&p);
 	assert_true(proxy(&p, 1)->n_carried > ROUNDS / 2); /* all, but where a thread came between */
 	assert_true(n_left > ROUNDS / 2);
+	for (i = 0; i < OFI_WINDOW; i++) /* of puts that are done: no answers */
+		assert_int_equal(proxy(&p, 1)->peers[0].replies[i].used, sizeof(struct gdri_ofi_head));
 	release(&p);
 	pair_down(&p);
 }
