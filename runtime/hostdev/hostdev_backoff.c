@@ -215,8 +215,8 @@ GDRI_HD_SCHED bool gdri_hd_backoff_is_driven(void)
 	return __atomic_load_n(&driven.fn, __ATOMIC_RELAXED) != NULL; /* a hint, pairs with nothing */
 }
 
-/* A call takes as long as the spins, which it stands for: behind it others may need the core, where there is none to
- * spare. */
+/* A call takes as long as the spins, which it stands for: where there is a core to spare the next one follows, else
+ * others may need this one. */
 GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
 {
 	bool spare = cores_suffice(__atomic_load_n(&driven.threads, __ATOMIC_RELAXED)), any; /* a hint, as above */
@@ -227,7 +227,7 @@ GDRI_HD_SCHED void gdri_hd_backoff_drive(unsigned round, unsigned lookers)
 	}
 	any = driven.fn && driven.fn(driven.of, spare);
 	driven_give();
-	if (!any)
+	if (!any && (!spare || round >= SPIN_LOOKS / lookers))
 		gdri_hd_backoff(spare ? round : round + SPIN_LOOKS / lookers, lookers);
 }
 
