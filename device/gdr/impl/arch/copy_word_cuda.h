@@ -32,19 +32,22 @@ GDR_DEVICE int gdri_copy_is_rows(const void *dst, const void *src, size_t len, u
 }
 
 /* By n threads, whole vectors, up to `rows` for each thread: 1; else nothing: 0. Without a call, which takes longer
- * than the threads wait for one vector at a time; two take a kernel to 34 registers (docs/perf/house.md, Block
- * copies). */
+ * than the threads wait for one vector at a time; two, or an index beside the addresses, take a kernel to 34
+ * registers (docs/perf/house.md, Block copies). */
 GDR_DEVICE int gdri_copy_if_rows(void *dst, const void *src, size_t len, uint32_t rank, uint32_t n, uint32_t rows)
 {
-	uint4 *d = (uint4 *)dst;
-	const uint4 *s = (const uint4 *)src;
-	uint32_t count = (uint32_t)len / 16, i;
+	uint4 *d = (uint4 *)dst + rank;
+	const uint4 *s = (const uint4 *)src + rank;
+	int32_t left = (int32_t)((uint32_t)len / 16 - rank);
 
 	if (!gdri_copy_is_rows(dst, src, len, n, rows))
 		return 0;
 	GDRI_NOT_UNROLLED
-	for (i = rank; i < count; i += n)
-		d[i] = s[i];
+	for (; left > 0; left -= (int32_t)n) {
+		*d = *s;
+		d += n;
+		s += n;
+	}
 	return 1;
 }
 
