@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What a torch.cuda.MemPool of gdr.torch allocates by, called by PyTorch, which calls them with its allocator's lock
- * held. gdr_free is collective, and when PyTorch gives a segment back a PE's garbage collector decides: such a call
- * only notes it, and gdr.torch.release() frees what all PEs have given back. */
+/* What gdr.torch has of the library alone: the limit of a process group, and what a torch.cuda.MemPool allocates by.
+ * PyTorch calls these with its allocator's lock held. gdr_free is collective, and when PyTorch gives a segment back a
+ * PE's garbage collector decides: such a call only notes it, and gdr.torch.release() frees what all PEs have given
+ * back. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include <gdr/host.h>
 
+#include "host/host.h"
 #include "runtime/core/log.h"
 
 /* Their types are those of torch's CUDAPluggableAllocator; stream: a cudaStream_t. */
@@ -14,6 +16,9 @@ GDR_API void *gdri_torch_alloc(size_t size, int device, void *stream);
 GDR_API void gdri_torch_free(void *ptr, size_t size, int device, void *stream);
 /* One that was given back, and is the caller's to free; NULL: there is none. */
 GDR_API void *gdri_torch_freed(void);
+/* From now on waits of this PE's host threads, and on the host device of its kernels, end after ns, and not after
+ * GDR_TIMEOUT. Returns the limit before; 0: there is no job. */
+GDR_API uint64_t gdri_torch_limit(uint64_t ns);
 
 struct torch_segment {
 	struct torch_segment *next;
@@ -59,4 +64,19 @@ void *gdri_torch_freed(void)
 	ptr = s ? s->ptr : NULL;
 	free(s);
 	return ptr;
+}
+
+uint64_t gdri_torch_limit(uint64_t ns)
+{
+	struct gdri_state *st = gdri_need_state("timeout=");
+	uint64_t before;
+
+	if (!st)
+		return 0;
+	pthread_mutex_lock(&st->lock);
+	before = gdri_host_dev(st)->timeout_ns;
+	/* relaxed: threads that wait meanwhile may take either; the number carries nothing */
+	__atomic_store_n(&gdri_host_dev(st)->timeout_ns, ns, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&st->lock);
+	return before;
 }

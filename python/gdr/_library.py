@@ -85,7 +85,8 @@ def _declare() -> None:
             ("gdr_team_join", i, ctypes.c_uint64, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_new_id", i, ctypes.POINTER(ctypes.c_uint64)), ("gdr_errors", i, p, i),
             ("gdr_host_team_translate_pe", i, i, i, i), ("gdr_query", i, p),
-            ("gdr_heap_list", i, p, i), ("gdri_torch_freed", p)):
+            ("gdr_heap_list", i, p, i), ("gdri_torch_freed", p),
+            ("gdri_torch_limit", ctypes.c_uint64, ctypes.c_uint64)):
         f = getattr(lib, name)
         f.restype, f.argtypes = result, args
 

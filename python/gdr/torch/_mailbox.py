@@ -20,6 +20,7 @@ from ._memory import tensor_of, workspace
 
 _ETIMEOUT = -20
 _BITS, _COUNTS = 40, (1 << 23) - 1
+_HEAD = 16  # bytes in front of a message: its key
 _UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -40,29 +41,32 @@ def _limit() -> float:
 
 
 class Message(dist.Work):
-    def __init__(self, box: Mailbox, what: str, pe: int, steps: Iterator[None]):
-        super().__init__()
-        self.box, self.what, self.pe, self.steps = box, what, pe, steps
-        self.done, self.error = False, None
+    """Of a group and with a tag, which are its key. pe: -1, of any of the group's"""
 
-    def move(self) -> None:
-        """as far as it goes"""
-        try:
-            next(self.steps)
-        except StopIteration:
-            self.done = True
-        except Exception as e:
-            self.done, self.error = True, e
+    x: Tensor  # that recv fills
+
+    def __init__(self, box: Mailbox, what: str, pe: int, key: tuple[int, int], pes: list[int], limit: float | None):
+        super().__init__()
+        self.box, self.pe, self.key, self.pes, self.limit = box, pe, key, pes, limit
+        self.what = f"{what} {'any PE' if pe < 0 else f'PE {pe}'}" + (f" with tag {key[1]}" if key[1] > 0 else "")
+        self.done, self.error = False, None  # type: bool, Exception | None
+
+    def end(self, error: Exception | None = None) -> None:
+        self.done, self.error = True, error
 
     def is_completed(self) -> bool:
         self.box.move()
         return self.done
 
+    def source_rank(self) -> int:
+        return self.pes.index(self.pe)
+
+    _source_rank = source_rank
+
     def wait(self, timeout: Any = None) -> bool:
-        """A message that is sent lies in its reader's box, the last piece of it at least; one that is received is there."""
-        if timeout:
-            raise NotImplementedError(f"gdr: wait({timeout}): waits end after GDR_TIMEOUT")
-        self.box.wait(self)
+        """A message that is sent lies in its reader's box, the last piece of it at least; one that is received is there.
+        timeout: instead of the group's, or GDR_TIMEOUT; no piece moves for so long."""
+        self.box.wait(self, timeout.total_seconds() if timeout else self.limit or self.box.limit)
         if self.error:
             raise self.error
         return True
@@ -80,12 +84,15 @@ class Mailbox:
         self.arrays = gdr.zeros((n, self.slot), "uint8"), gdr.zeros(n, "int64"), gdr.zeros(n, "int64")
         self.boxes, self.arrived, self.taken = (tensor_of(a) for a in self.arrays)
         self.n_put, self.n_taken, self.moves = [0] * n, [0] * n, 0
-        self.on_way: dict[tuple[str, int], deque[Message]] = {}
-        self.lock = threading.Lock()
+        self.sends: dict[int, deque[tuple[Message, Iterator[None]]]] = {}
+        self.recvs: list[Message] = []
+        self.kept: list[tuple[int, Tensor]] = []  # that came before a recv of theirs
+        self.readers = [self._reading(pe) for pe in range(n)]
+        self.lock = threading.RLock()
 
     def end(self) -> None:
         """Refused while messages are on their way."""
-        left = [f"{m.what} PE {m.pe}" for q in self.on_way.values() for m in q]
+        left = [m.what for q in self.sends.values() for m, _ in q] + [m.what for m in self.recvs]
         if left:
             raise RuntimeError(f"gdr: destroy_process_group() before wait() of: {', '.join(left)}")
         del self.boxes, self.arrived, self.taken
@@ -112,60 +119,96 @@ class Mailbox:
             left -= piece.numel()
             self.moves += 1
 
-    def _receiving(self, x: Tensor, pe: int) -> Iterator[None]:
+    def _reading(self, pe: int) -> Iterator[None]:
+        """Message after message of pe, piece by piece."""
         _, arrived, taken = self.arrays
-        raw = torch.empty(x.numel() * x.element_size(), dtype=torch.uint8, device=self.device)
-        sent = at = 0
-        while not at or at < sent:
+        raw = torch.empty(0, dtype=torch.uint8, device=self.device)
+        at = 0
+        while True:
             while (word := int(self.arrived[pe])) >> _BITS != self.n_taken[pe] + 1 & _COUNTS:
                 yield
             gdr.signal_wait(arrived[pe:pe + 1], gdr.EQ, word)  # holds: orders the copy behind it
             left = word & (1 << _BITS) - 1
-            sent, n = sent or left, min(left, self.slot)
-            if sent == raw.numel():
-                raw[at:at + n].copy_(self.boxes[pe, :n])
-                self._synchronize()
+            if left != raw.numel() - at:  # another message, also where the sender gave the last one up
+                raw, at = raw.new_empty(left), 0
+            n = min(left, self.slot)
+            raw[at:at + n].copy_(self.boxes[pe, :n])
+            self._synchronize()
             self.n_taken[pe] += 1
             gdr.signal(taken[self.me:self.me + 1], 1, gdr.ADD, pe)
             self.moves, at = self.moves + 1, at + n
-            if not sent:
-                break
-        if sent != raw.numel():
-            raise ValueError(f"gdr: recv from PE {pe}: {sent} bytes were sent, {raw.numel()} are wanted")
-        fill(x, raw)
+            if at == raw.numel():
+                self.kept.append((pe, raw))
+                self._hand_out()
 
-    def _post(self, message: Message) -> Message:
-        self.on_way.setdefault((message.what, message.pe), deque()).append(message)
+    def _hand_out(self) -> None:
+        """To the first recv that asked for it, in the order in which they came."""
+        for pe, raw in list(self.kept):
+            key = tuple(raw[:_HEAD].view(torch.int64).tolist())
+            m = next((m for m in self.recvs if m.pe in (pe, -1) and m.key == key), None)
+            if m is None:
+                continue
+            self.recvs.remove(m)
+            self.kept = [k for k in self.kept if k[1] is not raw]
+            m.pe, wanted = pe, m.x.numel() * m.x.element_size()
+            if raw.numel() - _HEAD == wanted:
+                fill(m.x, raw[_HEAD:])
+                m.end()
+            else:
+                m.end(ValueError(f"gdr: recv from PE {pe}: {raw.numel() - _HEAD} bytes were sent, {wanted} are wanted"))
+
+    def send(self, x: Tensor, pe: int, *of: Any) -> Message:
+        message = Message(self, "send to", pe, *of)
+        head = torch.tensor(message.key, dtype=torch.int64).view(torch.uint8)
+        raw = torch.cat([head.to(self.device), bytes_of(x).to(self.device)])
+        self._synchronize()
+        with self.lock:
+            self.sends.setdefault(pe, deque()).append((message, self._sending(raw, pe)))
         self.move()
         return message
 
-    def send(self, x: Tensor, pe: int) -> Message:
-        raw = bytes_of(x).to(self.device)
-        self._synchronize()
-        return self._post(Message(self, "send to", pe, self._sending(raw, pe)))
-
-    def recv(self, x: Tensor, pe: int) -> Message:
-        return self._post(Message(self, "recv from", pe, self._receiving(x, pe)))
+    def recv(self, x: Tensor, pe: int, *of: Any) -> Message:
+        message = Message(self, "recv from", pe, *of)
+        message.x = x
+        with self.lock:
+            self.recvs.append(message)
+            self._hand_out()
+        self.move()
+        return message
 
     def move(self) -> None:
-        """The first of each direction and PE, and those behind it when it is done."""
+        """As far as it goes: to each PE the first one, and those behind it when it is done; from those of whom something is
+        wanted."""
         with self.lock, torch.no_grad():
-            for queue in list(self.on_way.values()):
+            for queue in self.sends.values():
                 while queue:
-                    queue[0].move()
-                    if not queue[0].done:
+                    try:
+                        next(queue[0][1])
                         break
-                    queue.popleft()
+                    except StopIteration:
+                        queue.popleft()[0].end()
+                    except gdr.Error as e:
+                        queue.popleft()[0].end(e)
+            for pe, reader in enumerate(self.readers):
+                if any(m.pe in (pe, -1) for m in self.recvs):
+                    next(reader, None)
 
-    def wait(self, message: Message) -> None:
-        seen, end = self.moves, time.monotonic() + self.limit
+    def _drop(self, message: Message) -> None:
+        with self.lock:
+            self.recvs = [m for m in self.recvs if m is not message]
+            for queue in self.sends.values():
+                for sent in [sent for sent in queue if sent[0] is message]:
+                    queue.remove(sent)
+
+    def wait(self, message: Message, limit: float) -> None:
+        seen, end = self.moves, time.monotonic() + limit
         while not message.done:
             self.move()
             if self.moves != seen:
-                seen, end = self.moves, time.monotonic() + self.limit
+                seen, end = self.moves, time.monotonic() + limit
             elif time.monotonic() > end:
-                message.done = True
-                self.on_way[message.what, message.pe].remove(message)
-                raise gdr.Error(f"{message.what} PE {message.pe}", _ETIMEOUT)
+                self._drop(message)
+                message.end()
+                raise gdr.Error(f"{message.what} within {limit:g} s", _ETIMEOUT)
             else:
                 time.sleep(0)

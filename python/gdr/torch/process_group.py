@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gdr as a backend of torch.distributed:
 
-    import gdr.torch.process_group                      # registers it
+    import gdr.torch.process_group                      # registers it; torch 2.15 finds it in an installed wheel by itself
     torch.distributed.init_process_group("gdr")         # on a GPU behind torch.cuda.set_device()
 
 A job that gdr.init() or gdr.torch.init() began before is taken, and stays behind destroy_process_group(); else one begins, by
 a unique id in the store, and ends there. Ranks are PEs. Collectives go through the workspace of gdr.torch, on the current
 stream or, on the host device, at once. send, recv and what goes by them (gather, scatter, lists and unequal parts of
-all_to_all) are done by the thread that calls or waits (_mailbox.py). Waits end after GDR_TIMEOUT, with an Error that names the
-peer; timeouts of torch are not followed. What is not there raises NotImplementedError."""
+all_to_all) are done by the thread that calls or waits (_mailbox.py). Waits end after the group's timeout=, where one was given,
+else after GDR_TIMEOUT, with an Error that names the peer. What is not there raises NotImplementedError."""
 from __future__ import annotations
 
 import threading
-import warnings
+import zlib
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
@@ -34,14 +34,19 @@ _box: Mailbox | None = None
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
-    """There is one workspace: threads take turns, and so do streams."""
+def _turn(limit: float | None = None) -> Iterator[None]:
+    """There is one workspace: threads take turns, and so do streams. limit: seconds, of waits of this thread for others."""
     global _last_use
     device = _memory.workspace()[1].device
     with _lock, torch.no_grad():
         if device.type == "cuda" and _last_use is not None:
             torch.cuda.current_stream(device).wait_event(_last_use)
-        yield
+        before = gdr._lib.gdri_torch_limit(round(limit * 1e9)) if limit else 0
+        try:
+            yield
+        finally:
+            if before:
+                gdr._lib.gdri_torch_limit(before)
         if device.type == "cuda":
             _last_use = torch.cuda.current_stream(device).record_event()
 
@@ -70,7 +75,7 @@ class Group(dist.ProcessGroup):
 
     def __init__(self, name: str, rank: int, size: int, team: gdr.Team, end: Callable[[], None]):
         super().__init__(rank, size)
-        self._name, self._team, self._end = name, team, end
+        self._name, self._team, self._end, self._limit = name, team, end, None  # type: str, gdr.Team, Any, float | None
         self._pes = [team.translate(i, gdr.world) for i in range(size)]
 
     def getBackendName(self) -> str:
@@ -90,11 +95,15 @@ class Group(dist.ProcessGroup):
         with _turn():
             self._end()
 
+    def set_timeout(self, timeout: Any) -> None:
+        """That of torch's own default is GDR_TIMEOUT."""
+        self._limit = None if timeout == default_pg_timeout else timeout.total_seconds()
+
     # ---- by collectives ----
 
     def _moved(self, x: Tensor, parts_in: int, parts_out: int, collective: Any) -> Tensor:
         """bytes, so that they may be of any type"""
-        with _turn():
+        with _turn(self._limit):
             return _staged(bytes_of(x), self._team.handle, parts_in, parts_out, collective)
 
     def _reduced(self, x: Tensor, op: Any, parts: int = 1) -> Tensor:
@@ -108,7 +117,7 @@ class Group(dist.ProcessGroup):
         def reduce(team: gdr.Team, dst: gdr.Array, src: gdr.Array, stream: int | None) -> None:
             (team.reduce if parts == 1 else team.reducescatter)(dst, src, of, stream)
 
-        with _turn():
+        with _turn(self._limit):
             out = _staged(x.detach(), self._team.handle, parts, 1, reduce)
             return out.div_(self.size()) if name == "avg" else out
 
@@ -173,7 +182,7 @@ class Group(dist.ProcessGroup):
 
     def barrier(self, opts: Any = None) -> dist.Work:
         """The host waits, too."""
-        with _turn():
+        with _turn(self._limit):
             memory = _memory.workspace()[1]
             self._team.barrier(_memory.stream_of(memory))
             if memory.is_cuda:
@@ -193,11 +202,16 @@ class Group(dist.ProcessGroup):
 
     # ---- by transfers from member to member ----
 
+    def _message(self, call: str, x: Tensor, rank: int, tag: int) -> dist.Work:
+        """rank -1: of any member"""
+        key = zlib.crc32(self._name.encode()), tag
+        with _turn():
+            send_or_recv = getattr(_mailbox(), call)
+            return send_or_recv(x, self._pes[rank] if rank >= 0 else -1, key, self._pes, self._limit)  # type: ignore[no-any-return]
+
     def _exchange(self, outputs: list[tuple[int, Tensor]], inputs: list[tuple[int, Tensor]]) -> dist.Work:
         """from and to members"""
-        with _turn():
-            box = _mailbox()
-            works = [box.recv(t, self._pes[i]) for i, t in outputs] + [box.send(t, self._pes[i]) for i, t in inputs]
+        works = [self._message("recv", t, i, -1) for i, t in outputs] + [self._message("send", t, i, -1) for i, t in inputs]
         for w in works:
             w.wait()
         return _done([t for _, t in outputs])
@@ -215,18 +229,14 @@ class Group(dist.ProcessGroup):
             self._exchange([(opts.rootRank, out)], list(enumerate(inputs[i])) if self.rank() == opts.rootRank else [])
         return _done(outputs)
 
-    def _one(self, call: str, tensors: list[Tensor], tag: int) -> Tensor:
-        if tag or len(tensors) != 1:
-            raise NotImplementedError(f"gdr: {call} of {len(tensors)} tensors with tag {tag}: of one, without a tag")
-        return tensors[0]
-
     def send(self, tensors: list[Tensor], to: int, tag: int = 0) -> dist.Work:
-        with _turn():
-            return _mailbox().send(self._one("send", tensors, tag), self._pes[to])
+        return self._message("send", *tensors, to, tag)
 
     def recv(self, tensors: list[Tensor], source: int, tag: int = 0) -> dist.Work:
-        with _turn():
-            return _mailbox().recv(self._one("recv", tensors, tag), self._pes[source])
+        return self._message("recv", *tensors, source, tag)
+
+    def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> dist.Work:
+        return self._message("recv", *tensors, -1, tag)
 
     # names of torch before 2.15
     allreduce_coalesced = allreduce
@@ -242,7 +252,7 @@ def _absent(name: str) -> Callable[..., Any]:
 
 
 for _name in ("abort", "allgather_coalesced", "gather_into_tensor", "gather_single", "get_reconfigure_handle",
-              "merge_remote_group", "new_window", "reconfigure", "recv_anysource", "set_timeout", "split_group",
+              "merge_remote_group", "new_window", "reconfigure", "split_group",
               "_add_ephemeral_timeout", "_end_coalescing", "_start_coalescing", "end_coalescing", "start_coalescing"):
     setattr(Group, _name, _absent(_name))
 
@@ -287,14 +297,21 @@ def _begin(store: Any, rank: int, n: int) -> Callable[[], None]:
 def _create(how: Any, options: Any) -> Group:
     if options is not None:
         raise NotImplementedError("gdr: pg_options: the workspace's size is that of gdr.torch.init(workspace=...)")
-    if how.timeout != default_pg_timeout:
-        warnings.warn(f"gdr: timeout={how.timeout} is not followed: waits end after GDR_TIMEOUT")
     rank, n = how.group_rank, how.group_size
     if not how.global_ranks_in_group:  # the default group
-        return Group(how.group_id, rank, n, gdr.world, _begin(how.store, rank, n))
-    team = _shared(how.store, rank, lambda: gdr.Team.new_id().to_bytes(8, "little"),
-                   lambda name: gdr.Team.join(int.from_bytes(name, "little"), n, rank))
-    return Group(how.group_id, rank, n, team, team.destroy)
+        group = Group(how.group_id, rank, n, gdr.world, _begin(how.store, rank, n))
+    else:
+        team = _shared(how.store, rank, lambda: gdr.Team.new_id().to_bytes(8, "little"),
+                       lambda name: gdr.Team.join(int.from_bytes(name, "little"), n, rank))
+        group = Group(how.group_id, rank, n, team, team.destroy)
+    group.set_timeout(how.timeout)
+    return group
 
 
-dist.Backend.register_backend("gdr", _create, extended_api=True, devices=["cpu", "cuda"])
+def register() -> None:
+    """What torch calls by the wheel's entry point."""
+    if not hasattr(dist.Backend, "GDR"):
+        dist.Backend.register_backend("gdr", _create, extended_api=True, devices=["cpu", "cuda"])
+
+
+register()
