@@ -108,8 +108,13 @@ static bool look_at(struct hca_qp *qp, const uint16_t *hint)
 	if (strict_on)
 		strict_look(qp);
 	if (qp->dbrec) {
-		d = (uint16_t)((uint16_t)guest_dbrec(&qp->dbrec[1]) - qp->sq_ci);
-		if (d <= size && d > best)
+		uint16_t record = (uint16_t)guest_dbrec(&qp->dbrec[1]);
+
+		/* An adapter looks at it when a doorbell rings: what a life before has left there is not posted. */
+		if (__builtin_expect(qp->record_old, 0))
+			qp->record_old = !hint && record == qp->record_before;
+		d = (uint16_t)(record - qp->sq_ci);
+		if (d <= size && d > best && !qp->record_old)
 			best = d;
 	}
 	if (hint) {
@@ -184,10 +189,11 @@ static bool look_at_page(struct hca_qp *qp)
 	return found;
 }
 
-/* What was rung before a reset may not have been looked at: the sweep was faster. */
+/* What was rung before a reset may not have been looked at: the sweep was faster. It is taken away, since the next life
+ * may begin with the very same doorbell. */
 void doorbell_forget(const struct hca_qp *qp)
 {
-	const uint8_t *page = hca_uar_page(qp->uar_page);
+	uint8_t *page = hca_uar_page(qp->uar_page);
 	uint64_t (*seen)[2] = &uar_seen[(size_t)(qp->uar_page % UAR_MAX) * UAR_PAIRS];
 
 	for (unsigned r = 0; page && r < 2 * UAR_PAIRS; r++) {
@@ -195,8 +201,12 @@ void doorbell_forget(const struct hca_qp *qp)
 		uint8_t b[8];
 
 		memcpy(b, &v, 8);
-		if (get_be32(b + 4) >> 8 == qp->qpn)
-			seen[r / 2][r % 2] = v;
+		if (get_be32(b + 4) >> 8 != qp->qpn)
+			continue;
+		if (strict_on)
+			strict_bell_poll(qp->uar_page); /* before it is taken */
+		guest_uar_take(page + uar_reg[r / 2][r % 2], v);
+		seen[r / 2][r % 2] = 0;
 	}
 }
 

@@ -175,7 +175,8 @@ struct hca_qp {
 	enum hca_qp_state state : 8;
 	uint8_t log_sq_size;
 	bool sig_all;
-	bool fatal;	    /* lost a completion to an overrun: to end in error, reported once */
+	bool fatal : 1;	    /* lost a completion to an overrun: to end in error, reported once */
+	bool record_old : 1; /* the record is as it was before the queue was ready: see look_at() */
 	bool active;	    /* in the engine's list */
 	uint8_t *sq;	    /* guest memory: 1 << log_sq_size blocks of 64 bytes; NULL: no SQ */
 	uint32_t *dbrec;    /* guest: [0] RQ, [1] SQ counters, be32; NULL: none */
@@ -188,6 +189,7 @@ struct hca_qp {
 	uint8_t *rq;	    /* guest memory: rq_cnt entries of 1 << rq_shift bytes; NULL: no RQ */
 	uint32_t rq_cnt, rq_shift;
 	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
+	uint16_t record_before; /* what it held then */
 	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
 	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there, */
 	bool cqe_be;	    /* and those of atomics are big-endian there */

@@ -7,6 +7,7 @@
 #include "softhca/engine/dp.h"
 #include "softhca/tools/log.h"
 #include "softhca/strict/strict.h"
+#include "softhca/memory/guest.h"
 #include "softhca/transport/rc.h"
 
 enum { EVENT_LAST_WQE = 16 /* IBV_EVENT_QP_LAST_WQE_REACHED */ };
@@ -271,6 +272,8 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc->psn_una = rc->psn_max = rc->psn_next;
 			rc->dc.life++;
 			dma_qp_reset(qp);
+			qp->record_before = qp->dbrec ? (uint16_t)guest_dbrec(&qp->dbrec[1]) : qp->sq_ci;
+			qp->record_old = qp->record_before != qp->sq_ci;
 		}
 		rc_connect_peer(qp);
 		if (faults_on && from != HCA_QPS_RTS)
