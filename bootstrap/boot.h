@@ -11,6 +11,10 @@
 /* The most that one PE may contribute to one allgather call. */
 #define GDRI_ALLGATHER_MAX ((size_t)1 << 20)
 
+/* The library's GDRI_MAX_PES: a larger job is refused before any PE waits for others. With the former it also bounds
+ * what a gather returns, whose length has 32 bits (bootstrap/uniqueid/wire.h). */
+#define GDRI_BOOT_MAX_PES 1024
+
 /* A row for each bootstrap: bootstrap/<name>/boot.c defines gdri_boot_<name>_detect and gdri_boot_<name>_open, and the
  * name is what it reports (gdr_bootstrap.name). One that the program passes an argument for is opened before all
  * others; GDR_BOOTSTRAP names one of the others, or auto takes the first that detects itself. uid, in the names of

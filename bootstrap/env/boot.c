@@ -294,7 +294,7 @@ bool gdri_env_parse(char *const *env, unsigned int port, struct gdri_env_job *jo
 	const char *run_id = gdri_environ_get(env, "TORCHELASTIC_RUN_ID");
 
 	memset(job, 0, sizeof(*job));
-	if (!gdri_environ_pes(env, GDRI_UID_MAX_PES, &job->pe, &job->n_pes, why, room) ||
+	if (!gdri_environ_pes(env, GDRI_BOOT_MAX_PES, &job->pe, &job->n_pes, why, room) ||
 	    !job_get_host(env, job, why, room) || !job_get_port(env, port, job, why, room))
 		return false;
 	job->run_id = run_id ? run_id : "";

@@ -72,9 +72,9 @@ int gdri_boot_uniqueid_open(struct gdr_bootstrap **out, const struct gdri_boot_h
 				 "bootstrap: cannot use the unique id: %s; all PEs take the bytes that "
 				 "gdr_get_uniqueid gave to one of them",
 				 fault);
-	if (n_pes < 1 || n_pes > (int)GDRI_UID_MAX_PES || pe < 0 || pe >= n_pes)
-		return gdri_fail(-GDR_EINVAL, "bootstrap: PE %d of %d: there are 1 to %u PEs, numbered from 0", pe,
-				 n_pes, GDRI_UID_MAX_PES);
+	if (n_pes < 1 || n_pes > GDRI_BOOT_MAX_PES || pe < 0 || pe >= n_pes)
+		return gdri_fail(-GDR_EINVAL, "bootstrap: PE %d of %d: a job has 1 to %d PEs, numbered from 0", pe,
+				 n_pes, GDRI_BOOT_MAX_PES);
 	memcpy(by.meeting.token, by.id.token, GDRI_UID_TOKEN);
 	return gdri_uid_join(out, &by.meeting, pe, n_pes, timeout_ms);
 }

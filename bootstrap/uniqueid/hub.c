@@ -215,7 +215,7 @@ static void hub_hello(struct gdri_uid_hub *hub, struct gdri_uid_conn *c)
 		hub_refuse(c, GDRI_UID_STRANGER, 0);
 	} else if (hub->running) {
 		hub_refuse(c, GDRI_UID_RUNNING, 0);
-	} else if (!n || n > GDRI_UID_MAX_PES || pe >= n) {
+	} else if (!n || n > GDRI_BOOT_MAX_PES || pe >= n) {
 		c->bad = true; /* the library checks this before it comes */
 	} else if (hub->dead != GDRI_UID_NOBODY && hub->dead != pe) {
 		hub_refuse(c, GDRI_UID_DEAD, hub->dead);

@@ -77,16 +77,18 @@ static bool join_await(struct gdri_uid_link *l, const struct timespec *deadline)
 	return true;
 }
 
+/* Whole numbers only: the begin of one is another PE's. */
 static void join_name_missing(const struct gdri_uid_link *l, char *text, size_t room)
 {
+	const size_t most = sizeof(", 4294967295, ...");
 	size_t at = 0;
+	uint32_t i;
 
-	*text = 0;
-	for (uint32_t i = 0; i < l->n_names && at < room; i++)
+	for (i = 0; i < l->n_names && at + most <= room; i++)
 		at += (size_t)snprintf(text + at, room - at, "%s%u", i ? ", " : "", l->names[i]);
 	if (!l->n_names)
 		snprintf(text, room, "none (all have: the network or the machines are slow)");
-	else if (l->n_names == GDRI_UID_NAMES && at < room)
+	else if (i < l->n_names || i == GDRI_UID_NAMES)
 		snprintf(text + at, room - at, ", ...");
 }
 
@@ -348,9 +350,14 @@ static int join_result(struct uid_boot *b, const struct gdri_uid_meeting *m, boo
 	if (l->welcome)
 		return 0;
 	if (l->ended) {
-		join_name_missing(l, text, sizeof(text));
-		return gdri_fail(-GDR_EPEERLOST, "bootstrap: %s has ended before all PEs had come%s%s", b->hub,
-				 l->n_names ? "; missing: PE " : "", l->n_names ? text : "");
+		if (!l->n_names)
+			return gdri_fail(-GDR_EPEERLOST,
+					 "bootstrap: %s has ended before all PEs had come; see its output", b->hub);
+		join_name_missing(l, text, sizeof(text)); /* what the hub said before: its process has waited in vain */
+		return gdri_fail(-GDR_ETIMEOUT,
+				 "bootstrap: not all of the job's %d PEs came before %s gave up and ended; missing: "
+				 "PE %s; check that as many processes were started, each with %s of its own",
+				 b->pub.n_pes, b->hub, text, m->number);
 	}
 	return gdri_fail(-GDR_ETIMEOUT,
 			 "bootstrap: not all of the job's %d PEs came within %s; the rest went into asking which; "

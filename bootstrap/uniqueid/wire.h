@@ -30,7 +30,6 @@ const char *gdri_uid_parse(const unsigned char in[GDRI_UID_BYTES], struct gdri_u
 #define GDRI_UID_HEAD	  24
 #define GDRI_UID_NAMES	  64 /* PEs that one MISSING names at most */
 #define GDRI_UID_TEXT	  256
-#define GDRI_UID_MAX_PES  4095u /* a RESULT of 1 MiB from each still has a length of 32 bits */
 #define GDRI_UID_NOBODY	  UINT32_MAX
 
 enum gdri_uid_type {

@@ -42,6 +42,8 @@ struct identity {
 	uint64_t cores; /* which ones the PE may use */
 };
 
+GDR_STATIC_ASSERT(GDRI_BOOT_MAX_PES == GDRI_MAX_PES, "limits of bootstrap and library");
+
 static int differing_version(const struct gdri_state *st, const struct hello *all)
 {
 	for (int i = 1; i < st->n_pes; i++) {

@@ -68,7 +68,7 @@ static void test_wrong_variables(void **state)
 	is_wrong(ENV("RANK=-1", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=1"), "RANK=-1 is no number");
 	is_wrong(ENV("RANK= 1", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=1"), "RANK= 1 is no number");
 	is_wrong(ENV("RANK=1x", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=1"), "RANK=1x is no number");
-	is_wrong(ENV("RANK=0", "WORLD_SIZE=4096", "MASTER_ADDR=a", "MASTER_PORT=1"), "from 0 to 4095");
+	is_wrong(ENV("RANK=0", "WORLD_SIZE=1025", "MASTER_ADDR=a", "MASTER_PORT=1"), "from 0 to 1024");
 	is_wrong(ENV("RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=65535"), "from 0 to 65534");
 	is_wrong(ENV("RANK=0", "WORLD_SIZE=99999999999999999999", "MASTER_ADDR=a", "MASTER_PORT=1"), "is no number");
 }

@@ -51,7 +51,7 @@ struct pe {
 	const unsigned char *id;
 	int pe, n, limit_ms, delay_ms, rounds;
 	int rc;
-	char error[256]; /* the last one that it logged */
+	char error[512]; /* the last one that it logged */
 };
 
 static int one_round(struct gdr_bootstrap *b, int x)
@@ -171,7 +171,8 @@ static void test_arguments(void **state)
 	assert_int_equal(open_by_id(&b, id, 2, 2, 1000), -GDR_EINVAL);
 	assert_int_equal(open_by_id(&b, id, -1, 2, 1000), -GDR_EINVAL);
 	assert_int_equal(open_by_id(&b, id, 0, 0, 1000), -GDR_EINVAL);
-	assert_int_equal(open_by_id(&b, id, 0, 1 << 20, 1000), -GDR_EINVAL);
+	assert_int_equal(open_by_id(&b, id, 0, GDRI_BOOT_MAX_PES + 1, 1000), -GDR_EINVAL);
+	assert_non_null(strstr(gdri_log_last_error(), "a job has 1 to 1024 PEs"));
 	job(id, 1);
 }
 
@@ -214,6 +215,29 @@ static void test_missing(void **state)
 	}
 	assert_true(now() - begin < 3);
 	job(id, 4);
+}
+
+/* Those that the text has no room for are not named by half. */
+static void test_many_missing(void **state)
+{
+	unsigned char id[GDRI_UID_BYTES];
+	char all[600] = "missing: PE ";
+	const char *said, *end;
+	size_t n = strlen(all);
+	struct pe p;
+
+	(void)state;
+	make(id);
+	start(&p, id, 0, 100);
+	p.limit_ms = 300;
+	run(&p, 1);
+	assert_int_equal(p.rc, -GDR_ETIMEOUT);
+	for (int i = 1; i < 100; i++)
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%d, ", i);
+	said = strstr(p.error, "missing: PE ");
+	end = strstr(p.error, ", ...; check");
+	assert_true(said && end);
+	assert_memory_equal(said, all, (size_t)(end - said) + 2);
 }
 
 /* A PE that connects, says who it is, and whose process then dies. */
@@ -630,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_id),
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_late),
 		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_dies_early),
+		cmocka_unit_test(test_many_missing),
 		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_twice),	  cmocka_unit_test(test_sizes_differ),
 		cmocka_unit_test(test_spent),	  cmocka_unit_test(test_noise),
