@@ -49,7 +49,7 @@ struct gdr_init_attr {
 	struct gdr_bootstrap *bootstrap; /* NULL: chosen from the environment. Else
 					  * owned by gdr from the call on, also on failure */
 	const gdr_uniqueid_t *uniqueid; /* not NULL: the job of this id, whatever launcher there is, */
-	int pe, n_pes;			/* in which this process is PE pe of n_pes */
+	int pe, n_pes;			/* in which this process is PE pe of n_pes, of which there may be 1024 */
 	const void *mpi_comm; /* not NULL: address of an MPI_Comm, also of a part of the processes; its
 			       * ranks become the PEs. MPI must be up from before until after
 			       * gdr_finalize. Needs libgdr_mpi beside libgdr, built with the MPI
@@ -58,10 +58,10 @@ struct gdr_init_attr {
 };
 #define GDR_INIT_ATTR_INITIALIZER {sizeof(struct gdr_init_attr), 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on
- * all PEs or on none, within GDR_INIT_TIMEOUT. May be called again after
- * gdr_finalize. Not thread-safe against itself and gdr_finalize; programs may
- * call MPI_Init before or after. */
+/* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on all PEs or on none, within
+ * GDR_INIT_TIMEOUT and a second to leave the job. Calls of libfabric, libibverbs and CUDA know no limit: where one
+ * takes longer, init ends behind it. May be called again after gdr_finalize. Not thread-safe against itself and
+ * gdr_finalize; programs may call MPI_Init before or after. */
 GDR_API int gdr_init(void);
 GDRI_NAMESAKES_BEGIN
 GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);

@@ -501,7 +501,8 @@ int gdri_state_down(struct gdri_state *st, int status)
 	int limit, told = 0;
 
 	gdri_prefetch_end(st);
-	gdri_limit_begin(st, true);
+	if (up) /* else this is the end of an init, within its limit */
+		gdri_limit_begin(st, true);
 	if (status && st->dev)
 		gdri_devstate_abort(st);
 	limit = status ? 2 * KERNELS_END_MS : gdri_left_ms(st->deadline_ns);

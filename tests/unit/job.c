@@ -27,7 +27,7 @@ struct board {
 static struct board *board;
 static int own_pe, own_n, calls, out_fd = -1;
 void (*job_lie)(int call, void *send, size_t len);
-int job_last_call;
+int job_last_call, job_finalize_ms;
 
 void job_note_call(int call, void *send, size_t len)
 {
@@ -87,7 +87,7 @@ static int do_abort(struct gdr_bootstrap *b, int code, const char *text)
 
 static void finalize(struct gdr_bootstrap *b, int timeout_ms)
 {
-	(void)timeout_ms;
+	job_finalize_ms = timeout_ms;
 	free(b);
 }
 

@@ -23,6 +23,9 @@ extern void (*job_lie)(int call, void *send, size_t len);
 extern int job_last_call;
 void job_note_call(int call, void *send, size_t len);
 
+/* What the bootstrap's latest finalize was given. */
+extern int job_finalize_ms;
+
 /* In a PE: text that the library wrote to stderr so far. */
 const char *job_stderr(void);
 
