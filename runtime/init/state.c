@@ -127,7 +127,13 @@ static int up_host_device(struct gdri_state *st)
 static int up_heap(struct gdri_state *st)
 {
 	bool in_host = st->opt.heap_kind == GDRI_MEMORY_HOST;
-	int ret = gdri_prefetch_heap(st) ? 0 : gdri_heap_make(st->heap, st->cuda, in_host, st->opt.heap_size,
+	int ret;
+
+	if (!st->cuda && st->opt.heap_kind == GDRI_MEMORY_GPU)
+		return gdri_fail(-GDR_EOPTION,
+				 "GDR_HEAP_KIND=gpu, but kernels run on the host device here, and the heap lies in "
+				 "memory of the host: unset it, or build program and library for GPUs");
+	ret = gdri_prefetch_heap(st) ? 0 : gdri_heap_make(st->heap, st->cuda, in_host, st->opt.heap_size,
 							    st->opt.heap_max);
 
 	if (!ret)
@@ -276,7 +282,8 @@ static int take_attr(struct gdri_state *st, const struct gdr_init_attr *attr)
 	if (!attr)
 		return 0;
 	if (attr->size != sizeof(*attr))
-		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: size is %zu, this library knows %zu", attr->size,
+		return gdri_fail(-GDR_EINVAL, "gdr_init_attr: size is %zu, this library knows %zu; begin with "
+				 "GDR_INIT_ATTR_INITIALIZER, and compile with this library's headers", attr->size,
 				 sizeof(*attr));
 	st->boot = attr->bootstrap;
 	st->attr = attr;

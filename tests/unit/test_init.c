@@ -341,6 +341,10 @@ static int body_one_bad_option(int pe, int n)
 	JOB_CHECK(strstr(job_stderr(), "GDR_QP_DEPTH=100"));
 	JOB_CHECK(pe == 1 || strstr(job_stderr(), "PE 1 failed"));
 	unsetenv("GDR_QP_DEPTH");
+	if (pe == 1) /* there is none */
+		setenv("GDR_HEAP_KIND", "gpu", 1);
+	JOB_CHECK(init() == -GDR_EOPTION && strstr(job_stderr(), "GDR_HEAP_KIND=gpu, but kernels run on the host"));
+	unsetenv("GDR_HEAP_KIND");
 	JOB_CHECK(!init()); /* nothing half-initialised is left */
 	return gdr_finalize();
 }
