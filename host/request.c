@@ -77,6 +77,12 @@ const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_fo
 
 #define TOO_MANY (~0ull) /* bytes: more than the heap could have */
 
+/* Behind what the library keeps in the heap. */
+static const uint8_t *heap_begin(const struct gdri_state *st)
+{
+	return (const uint8_t *)st->heap->base + GDRI_CTL_SIZE + st->teams->bytes;
+}
+
 /* The bytes are in the heap, behind what the library keeps there. */
 static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
@@ -86,21 +92,27 @@ static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 }
 
 /* As heap_has, and the object is aligned to its elements: to the power of two that their size is a multiple of. */
-static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const void *ptr,
-		   uint64_t len)
+static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const char *role,
+		   const void *ptr, uint64_t len)
 {
 	uint64_t align = (q->size | 8) & (0 - (uint64_t)(q->size | 8));
+	const uint8_t *begin = heap_begin(st), *end = (const uint8_t *)st->heap->base + gdri_heap_size(st->heap);
+	char of[24] = "";
 
+	if (q->what >= GDRI_RQ_P && q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_WAIT && q->what != GDRI_RQ_LOCK)
+		snprintf(of, sizeof(of), " of PE %d", q->pe);
 	if (!len)
 		return 0;
 	if (len == TOO_MANY)
-		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu elements of %u bytes is not in the symmetric heap",
-				 call, ptr, (unsigned long long)q->n, q->size);
+		return gdri_fail(-GDR_EINVAL,
+				 "%s: %s %p%s with %llu elements of %u bytes is not in the symmetric heap, %p to %p",
+				 call, role, ptr, of, (unsigned long long)q->n, q->size, begin, end);
 	if (!heap_has(st, ptr, len))
-		return gdri_fail(-GDR_EINVAL, "%s: %p with %llu bytes is not in the symmetric heap", call,
-				 ptr, (unsigned long long)len);
+		return gdri_fail(-GDR_EINVAL,
+				 "%s: %s %p%s with %llu bytes is not in the symmetric heap, %p to %p", call, role, ptr,
+				 of, (unsigned long long)len, begin, end);
 	if ((uintptr_t)ptr % align)
-		return gdri_fail(-GDR_EINVAL, "%s: %p is not aligned to %llu bytes", call, ptr,
+		return gdri_fail(-GDR_EINVAL, "%s: %s %p%s is not aligned to %llu bytes", call, role, ptr, of,
 				 (unsigned long long)align);
 	return 0;
 }
@@ -120,9 +132,9 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return gdri_fail(-GDR_EINVAL, "%s: %llu elements, steps %lld and %lld", call,
 				 (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
-	ret = in_heap(st, q, call, q->dst, d);
+	ret = in_heap(st, q, call, "dest", q->dst, d);
 	if (!ret)
-		ret = in_heap(st, q, call, q->src, s);
+		ret = in_heap(st, q, call, "source", q->src, s);
 	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s))
 		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p overlap", call, q->dst, q->src);
 	return ret;
@@ -172,6 +184,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 {
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
 	const void *remote = q->what == GDRI_RQ_SIGNAL ? q->signal.word : remote_is_src ? q->src : q->dst;
+	const char *role = q->what == GDRI_RQ_SIGNAL ? "signal" : remote_is_src ? "source" : "dest";
 	uint64_t len = q->size;
 	int ret = 0;
 
@@ -183,7 +196,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? TOO_MANY : q->n * q->size;
 	if (!ret)
-		ret = in_heap(st, q, call, remote, len);
+		ret = in_heap(st, q, call, role, remote, len);
 	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src))
 		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
 				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
@@ -197,7 +210,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		return ret;
 	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD)
 		return gdri_fail(-GDR_EINVAL, "%s: there is no signal operation %u", call, q->signal.op);
-	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, call, q->signal.word, sizeof(uint64_t));
+	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, call, "signal", q->signal.word, sizeof(uint64_t));
 }
 
 static int check_wait(const struct gdri_state *st, const struct gdri_request *q, const char *call)
@@ -206,7 +219,8 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 	bool no_values;
 
 	if (w->cmp > GDR_CMP_LE)
-		return gdri_fail(-GDR_EINVAL, "%s: there is no comparison %u", call, w->cmp);
+		return gdri_fail(-GDR_EINVAL, "%s: there is no comparison %u: GDR_CMP_EQ to GDR_CMP_LE are 0 to %d",
+				 call, w->cmp, GDR_CMP_LE);
 	if (w->from_pe && (q->pe < 0 || q->pe >= st->n_pes))
 		return gdri_fail(-GDR_EINVAL, "%s: there is no PE %d, the job has %d", call, q->pe, st->n_pes);
 	if (w->set && !q->n)
@@ -215,7 +229,8 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 	if (no_values || ((w->set & GDRI_WORDS_WHICH) == GDRI_WORDS_SOME && !q->dst))
 		return gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu words", call, no_values ? "values" : "indices",
 				 (unsigned long long)q->n);
-	return in_heap(st, q, call, w->words, q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
+	return in_heap(st, q, call, "word", w->words,
+		       q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
 }
 
 int gdri_count_check(const struct gdri_state *st, const char *call, uint64_t n, uint32_t size)
@@ -239,7 +254,7 @@ int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q
 	if (q->what == GDRI_RQ_WAIT)
 		return check_wait(st, q, call);
 	if (q->what == GDRI_RQ_LOCK)
-		return in_heap(st, q, call, q->dst, q->size);
+		return in_heap(st, q, call, "lock", q->dst, q->size);
 	if (q->what < GDRI_RQ_P)
 		return 0;
 	return check_transfer(st, q, call);

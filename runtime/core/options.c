@@ -306,23 +306,32 @@ unsigned int gdri_ack_timeout(const struct gdri_options *opt)
 	return n;
 }
 
+static int options_power(const char *name, uint64_t value)
+{
+	uint64_t below = 1;
+
+	if (!(value & (value - 1)))
+		return 0;
+	while (2 * below < value)
+		below *= 2;
+	return gdri_fail(-GDR_EOPTION, "GDR_%s=%llu is not a power of two: %llu and %llu are", name,
+			 (unsigned long long)value, (unsigned long long)below, (unsigned long long)(2 * below));
+}
+
 int gdri_options_check(const struct gdri_options *opt)
 {
 	static const unsigned int mtus[] = {0, 256, 512, 1024, 2048, 4096};
 	cpu_set_t cpus;
 	char why[512];
 
-	if (opt->qp_depth & (opt->qp_depth - 1))
-		return gdri_fail(-GDR_EOPTION, "GDR_QP_DEPTH=%u is not a power of two", opt->qp_depth);
+	if (options_power("QP_DEPTH", opt->qp_depth) || options_power("COLL_SLOT", opt->coll_slot))
+		return -GDR_EOPTION;
 	if (opt->heap_chunk % ((uint64_t)2 << 20))
 		return gdri_fail(-GDR_EOPTION, "GDR_HEAP_CHUNK=%llu is not a multiple of 2m",
 				 (unsigned long long)opt->heap_chunk);
 	if (opt->heap_max && opt->heap_max < opt->heap_size)
 		return gdri_fail(-GDR_EOPTION, "GDR_HEAP_MAX=%llu is less than the heap's size, GDR_HEAP_SIZE=%llu",
 				 (unsigned long long)opt->heap_max, (unsigned long long)opt->heap_size);
-	if (opt->coll_slot & (opt->coll_slot - 1))
-		return gdri_fail(-GDR_EOPTION, "GDR_COLL_SLOT=%llu is not a power of two",
-				 (unsigned long long)opt->coll_slot);
 	if (gdri_coll_check(opt->coll, why, sizeof(why)))
 		return gdri_fail(-GDR_EOPTION, "GDR_COLL=\"%s\" is not accepted: %s", opt->coll, why);
 	if (strcmp(opt->proxy_cpus, "auto") && strcmp(opt->proxy_cpus, "any") &&

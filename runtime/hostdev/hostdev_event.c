@@ -100,7 +100,7 @@ static int event_push(struct gdri_hd *hd, gdr_stream_t stream, struct gdri_hd_re
 	if (!run || !s) {
 		free(run);
 		return s ? gdri_fail(-GDR_ENOMEM, "%s: no memory for it", who)
-			 : gdri_fail(-GDR_EINVAL, "%s: no such stream", who);
+			 : gdri_fail(-GDR_EINVAL, "%s: no such stream, %p", who, (void *)stream);
 	}
 	memset(run, 0, sizeof(*run));
 	run->k.name = who;
@@ -139,7 +139,7 @@ int gdr_stream_wait_event(gdr_stream_t stream, gdr_event_t event)
 	if (event->last)
 		ret = event_push(hd, stream, event->last, true, "gdr_stream_wait_event");
 	else if (!gdri_hd_stream_find(hd, stream))
-		ret = gdri_fail(-GDR_EINVAL, "gdr_stream_wait_event: no such stream");
+		ret = gdri_fail(-GDR_EINVAL, "gdr_stream_wait_event: no such stream, %p", (void *)stream);
 	gdri_hd_unlock(hd);
 	return ret;
 }

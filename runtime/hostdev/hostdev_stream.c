@@ -202,7 +202,8 @@ static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const 
 
 	*ret = gdri_hd_self->in_kernel ? -GDR_ENOTSUP : s ? GDR_OK : -GDR_EINVAL;
 	if (*ret)
-		return gdri_fail(NULL, "%s: %s", who, s ? "not possible inside a kernel" : "no such stream");
+		return s ? gdri_fail(NULL, "%s: not possible inside a kernel", who)
+			 : gdri_fail(NULL, "%s: no such stream, %p", who, (void *)stream);
 	target = s->launched;
 	while (s->ended < target)
 		(void)gdri_hd_wait_done(hd, NULL);

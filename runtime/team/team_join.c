@@ -351,7 +351,7 @@ static int join_make(struct joining *j, int me, gdr_team_t *out)
 	if (ret)
 		return ret;
 	if (!j->free_map) {
-		gdri_error("%s: all teams are in use on some PE; raise GDR_TEAMS", j->p->what);
+		gdri_error("%s: all teams are in use on some PE; destroy some, or raise GDR_TEAMS", j->p->what);
 		return -GDR_ENOMEM; /* on all */
 	}
 	id = (gdr_team_t)gdri_ffs_u64(j->free_map);

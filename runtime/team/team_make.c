@@ -91,7 +91,8 @@ static int agree_on(const struct gdri_team *t, const struct gdri_team_plan *p, u
 	for (i = 0; i < p->n; i++)
 		*mapped &= (all[gdri_team_index(t, p->pes[i])][STATE] & MAPPED) != 0;
 	if (!free_map)
-		return gdri_fail(-GDR_ENOMEM, "%s: all teams are in use on some PE; raise GDR_TEAMS", p->what);
+		return gdri_fail(-GDR_ENOMEM, "%s: all teams are in use on some PE; destroy some, or raise GDR_TEAMS",
+				 p->what);
 	*id = (gdr_team_t)gdri_ffs_u64(free_map);
 	return 0;
 }

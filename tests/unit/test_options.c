@@ -182,6 +182,7 @@ static void ties_are_checked(void **state)
 	read_caught(&o, env, text, sizeof(text));
 	assert_int_equal(gdri_option_set(&o, "QP_DEPTH", "1000", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);
+	assert_non_null(strstr(gdri_log_last_error(), "GDR_QP_DEPTH=1000 is not a power of two: 512 and 1024 are"));
 	read_caught(&o, env, text, sizeof(text));
 	assert_int_equal(gdri_option_set(&o, "HEAP_MAX", "1m", why, sizeof(why)), 0);
 	assert_int_equal(gdri_options_check(&o), -GDR_EOPTION);

@@ -424,7 +424,13 @@ static void refused_strides(void)
 	}
 	said_begin();
 	CHECK_EQ(gdr_host_int_put_signal(o, &v, SIZE_MAX / 2, word, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
-	said_expect("with 9223372036854775807 elements of 4 bytes is not in the symmetric heap", NULL);
+	said_expect(" of PE 0 with 9223372036854775807 elements of 4 bytes is not in the symmetric heap, 0x", NULL);
+	said_begin();
+	CHECK_EQ(gdr_host_int_put_signal(o, &v, 1, NULL, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
+	said_expect("signal (nil) of PE 0 with 8 bytes is not in the symmetric heap, 0x", NULL);
+	said_begin();
+	CHECK_EQ(gdr_host_int_wait_until_for((int *)(void *)word, 99, 1, 0), -GDR_EINVAL);
+	said_expect("there is no comparison 99: GDR_CMP_EQ to GDR_CMP_LE are 0 to 5", NULL);
 }
 
 /* Numbers that were negative until they became a size_t. */
