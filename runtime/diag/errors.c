@@ -83,6 +83,12 @@ static bool broken_is_own(const struct gdri_error *e)
 	return e->kind == GDRI_ERROR_BROKEN && gdri_place_is_own(gdri_fault_peer(e->local));
 }
 
+/* This one was to tell itself. */
+static bool wait_is_own(const struct gdri_error *e)
+{
+	return e->kind == GDRI_ERROR_WAIT && gdri_place_is_own(e->peer);
+}
+
 /* A collective that another PE gave up. The word is that PE's to write. */
 static void describe_broken(struct text *t, const struct gdri_error *e)
 {
@@ -277,7 +283,7 @@ static bool error_is_of_leaving(const struct gdri_error *e)
 {
 	if (e->kind == GDRI_ERROR_BROKEN)
 		return gdri_fault_left(e->local);
-	return e->kind == GDRI_ERROR_WAIT && e->status == -GDR_EPEERLOST &&
+	return e->kind == GDRI_ERROR_WAIT && (e->status == -GDR_EPEERLOST || e->status == -GDR_ETIMEOUT) &&
 	       (e->reason || gdri_place_finalizes(e->peer) == 1);
 }
 
@@ -323,10 +329,10 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 		advice = "raise ";
 	else if (error_is_of_leaving(e))
 		advice = "what other PEs wait for comes before gdr_finalize";
-	else if (broken_is_own(e) && e->status == -GDR_ETIMEOUT)
+	else if ((broken_is_own(e) || wait_is_own(e)) && e->status == -GDR_ETIMEOUT)
 		advice = "look at what this PE did meanwhile, or raise ";
 	if (*advice)
-		text_add(&t, "; %s%s", advice, gdri_place_limit(e));
+		text_add(&t, "; %s%s", advice, error_is_of_leaving(e) ? "" : gdri_place_limit(e));
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&
 	    e->op != GDRI_GRID_SYNC)
 		text_add(&t, "; do all members make this call, in the same form and length?");
@@ -388,6 +394,24 @@ bool gdri_errors_unseen(const struct gdri_dev *dev)
 	return false;
 }
 
+/* Two waits with one text but for a word of the library's, or whatever PE is lost for. */
+static bool errors_are_alike(const struct gdri_error *a, const struct gdri_error *b)
+{
+	return a->kind == GDRI_ERROR_WAIT && b->kind == GDRI_ERROR_WAIT && a->op == b->op && a->status == b->status &&
+	       a->peer == b->peer && a->waited_for == b->waited_for && a->reason == b->reason && a->local == b->local &&
+	       (a->status == -GDR_EPEERLOST || (*gdri_place_word(a->addr) && *gdri_place_word(b->addr)));
+}
+
+/* Each thread that waited for one PE has a record: the line of the first one is what the log counts. */
+static const struct gdri_error *errors_first_like(const struct gdri_dev *dev, uint32_t i)
+{
+	const struct gdri_error *e = dev->errors;
+
+	while (e < &dev->errors[i] && !(error_is_complete(e) && errors_are_alike(e, &dev->errors[i])))
+		e++;
+	return e;
+}
+
 void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 {
 	uint32_t n = errors_taken(dev);
@@ -397,7 +421,7 @@ void gdri_errors_log(const struct gdri_dev *dev, uint32_t *seen)
 		if (!error_is_complete(&dev->errors[*seen]) ||
 		    dev->errors[*seen].kind == GDRI_ERROR_LOST) /* said at once */
 			continue;
-		gdri_error_describe(&dev->errors[*seen], &e);
+		gdri_error_describe(errors_first_like(dev, *seen), &e);
 		gdri_error("%s", e.text);
 		if (*seen == GDRI_MAX_ERRORS - 1)
 			gdri_error("further errors are counted but not recorded");

@@ -216,6 +216,7 @@ void gdri_lost_note(struct gdri_state *st, int pe)
 	char text[160];
 	int32_t none = 0;
 
+	gdri_absent_look(st); /* what it told last, which the text depends on */
 	gdri_place_lost(pe, text, sizeof(text));
 	gdri_error("%s", text);
 	lost_record(st, pe);

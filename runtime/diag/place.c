@@ -58,7 +58,9 @@ void gdri_place_lost(int pe, char *buf, size_t room)
 	const struct gdri_state *st = gdri_state_get();
 	const char *by = st ? st->boot->name : "";
 
-	if (!strcmp(by, "pmix"))
+	if (gdri_place_finalizes(pe))
+		snprintf(buf, room, "PE %d is lost: its process ended within gdr_finalize, or after that failed", pe);
+	else if (!strcmp(by, "pmix"))
 		snprintf(buf, room, "PE %d is lost, says the launcher", pe);
 	else if (!strcmp(by, "env"))
 		snprintf(buf, room, "PE %d is lost: the process with RANK=%d ended before gdr_finalize, or is cut off",

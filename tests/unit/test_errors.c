@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Status codes and error records in words. */
+#define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -495,6 +497,101 @@ static void a_late_pe_is_told_of_itself(void **state)
 	says_broken(1, "; look at what this PE did meanwhile, or raise GDR_TIMEOUT", "that PE");
 }
 
+/* A PE in gdr_finalize does not come later, and this PE is not one to look at elsewhere. */
+static void a_wait_that_expires_has_advice_that_helps(void **state)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_PUT_SIGNAL, .peer = 1,
+			       .waited_for = 1};
+	struct gdri_peer peers[2] = {{.finalizes = 1}, {.finalizes = 1}};
+	struct gdri_state st = {.n_pes = 2, .peers = peers};
+	struct gdr_error out;
+
+	(void)state;
+	job = &st;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "; PE 1 has called gdr_finalize; what other PEs wait for comes before "
+					 "gdr_finalize"));
+	assert_null(strstr(out.text, "raise"));
+	peers[1].finalizes = 0;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "; look at that PE, or raise GDR_TIMEOUT"));
+	st.pe = 1;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "; look at what this PE did meanwhile, or raise GDR_TIMEOUT"));
+	job = NULL;
+}
+
+/* One that had called gdr_finalize cannot have ended before. */
+static void a_lost_pe_ended_where_it_did(void **state)
+{
+	struct gdri_peer peers[2] = {{0}, {.finalizes = 2}};
+	struct gdr_bootstrap boot = {.name = "uniqueid"};
+	struct gdri_state st = {.n_pes = 2, .peers = peers, .boot = &boot};
+	char text[160];
+
+	(void)state;
+	job = &st;
+	gdri_place_lost(0, text, sizeof(text));
+	assert_string_equal(text, "PE 0 is lost: its process ended before gdr_finalize, or is cut off");
+	gdri_place_lost(1, text, sizeof(text));
+	assert_string_equal(text, "PE 1 is lost: its process ended within gdr_finalize, or after that failed");
+	job = NULL;
+}
+
+/* What gdri_errors_log prints of n records, and then the log of what came again. */
+static void logged(struct gdri_dev *dev, uint32_t n, char *text, size_t room)
+{
+	int own = dup(2), texts = memfd_create("texts", 0);
+	uint32_t seen = 0;
+	ssize_t len;
+
+	dev->n_errors = n;
+	assert_true(own >= 0 && texts >= 0 && dup2(texts, 2) == 2);
+	gdri_errors_log(dev, &seen);
+	gdri_log_counts(0, 0);
+	assert_int_equal(dup2(own, 2), 2);
+	len = pread(texts, text, room - 1, 0);
+	text[len > 0 ? len : 0] = 0;
+	close(texts);
+	close(own);
+	assert_int_equal(seen, n);
+}
+
+static int lines_of(const char *text)
+{
+	int n = 0;
+
+	while ((text = strchr(text, '\n')))
+		text++, n++;
+	return n;
+}
+
+/* Threads of a kernel that one PE holds up differ in the library's words alone; in those of the program they tell apart
+ * what did not come. */
+static void one_cause_is_one_line(void **state)
+{
+	static struct gdri_error errors[GDRI_MAX_ERRORS];
+	struct gdri_dev dev = {.errors = errors};
+	char text[8192];
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++)
+		errors[i] = (struct gdri_error){.state = 2, .kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT,
+						    .op = GDRI_REDUCE, .peer = 3, .waited_for = 3, .addr = 64 + 8 * i};
+	logged(&dev, 9, text, sizeof(text));
+	assert_int_equal(lines_of(text), 2);
+	assert_non_null(strstr(text, "(8 more times)"));
+	for (uint32_t i = 0; i < 9; i++)
+		errors[i].addr += GDRI_CTL_SIZE, errors[i].op = GDRI_SIGNAL_WAIT;
+	logged(&dev, 9, text, sizeof(text));
+	assert_int_equal(lines_of(text), 9);
+	for (uint32_t i = 0; i < 9; i++)
+		errors[i].status = -GDR_EPEERLOST, errors[i].peer = errors[i].waited_for = 4 + (int)(i & 1);
+	logged(&dev, 9, text, sizeof(text));
+	assert_int_equal(lines_of(text), 4);
+	assert_non_null(strstr(text, "(4 more times)"));
+}
+
 static void an_argument_names_the_line(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_ARG, .status = -GDR_EINVAL, .op = GDRI_GET, .peer = 9,
@@ -778,6 +875,9 @@ int main(void)
 		cmocka_unit_test(a_wait_names_its_limit),
 		cmocka_unit_test(a_wait_names_the_collective),
 		cmocka_unit_test(a_late_pe_is_told_of_itself),
+		cmocka_unit_test(a_wait_that_expires_has_advice_that_helps),
+		cmocka_unit_test(a_lost_pe_ended_where_it_did),
+		cmocka_unit_test(one_cause_is_one_line),
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
 		cmocka_unit_test(an_argument_has_its_reason),
