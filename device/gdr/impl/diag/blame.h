@@ -102,7 +102,8 @@ GDR_DEVICE_COLD int gdri_blame_gone(struct gdri_dev *dev)
 	struct gdri_search *s = &dev->search;
 
 	s->next = gdri_blame_notice(dev, s->pe);
-	s->found = s->next >= 0 ? GDRI_FOUND_FAILED : gdri_blame_lost(dev, s->pe) ? GDRI_FOUND_LOST : GDRI_FOUND_STILL;
+	s->found = s->next >= 0 ? GDRI_FOUND_FAILED : gdri_has_left(dev, s->pe) ? GDRI_FOUND_IDLE
+		   : gdri_blame_lost(dev, s->pe) ? GDRI_FOUND_LOST : GDRI_FOUND_STILL;
 	return GDRI_BLAME_FOUND;
 }
 
@@ -132,12 +133,15 @@ GDR_DEVICE_COLD int gdri_blame_hop(struct gdri_dev *dev)
 	return gdri_blame_pause(dev, s->rec, s->round++, s->limit);
 }
 
-/* Its heap is mapped, or its own, or a READ brings them. */
+/* Its heap is mapped, or its own, or a READ brings them. One that has called gdr_finalize, and may be gone, is asked
+ * nothing: it owes nobody anything else. */
 GDR_DEVICE_COLD int gdri_blame_fetch(struct gdri_dev *dev)
 {
 	struct gdri_search *s = &dev->search;
 
 	s->slot = s->round = 0;
+	if (gdri_has_left(dev, s->pe))
+		return gdri_blame_gone(dev);
 	if (s->pe == dev->pe || dev->peers[s->pe].base)
 		return GDRI_BLAME_LOOK;
 	return GDRI_QUEUES ? GDRI_BLAME_SLOT : gdri_blame_gone(dev);
@@ -309,7 +313,8 @@ GDR_DEVICE int gdri_blame_scan(const struct gdri_dev *dev, struct gdri_search *s
 
 GDR_DEVICE int gdri_blame_scan_begin(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	s->hops = s->pe = s->idle = s->gave = -1;
+	s->idle = s->next == s->pe ? s->pe : -1; /* who is idle need not be the reason why a PE does not tell itself */
+	s->hops = s->pe = s->gave = -1;
 	return gdri_blame_scan(dev, s);
 }
 
@@ -344,13 +349,10 @@ GDR_DEVICE int gdri_blame_followed(const struct gdri_dev *dev, struct gdri_searc
 		return gdri_blame_over(s, -GDR_EPEERLOST);
 	if (s->found == GDRI_FOUND_STILL || s->found == GDRI_FOUND_IDLE)
 		return gdri_blame_over(s, -GDR_ETIMEOUT);
-	if (s->next < 0 || s->next >= dev->n_pes) {
-		s->end = -1;
-		return gdri_blame_scan_begin(dev, s);
-	}
-	if (s->next == s->pe || (s->next == dev->pe && s->found == GDRI_FOUND_FAILED))
+	if (s->found == GDRI_FOUND_FAILED && (s->next == s->pe || s->next == dev->pe))
 		return gdri_blame_over(s, -GDR_ETIMEOUT);
-	if (s->next == dev->pe) /* a circle: somebody else than those in it may be the reason */
+	/* it waits for whom it cannot name, or for itself, or in a circle: somebody else may be the reason */
+	if (s->next < 0 || s->next >= dev->n_pes || s->next == s->pe || s->next == dev->pe)
 		return gdri_blame_scan_begin(dev, s);
 	s->pe = s->next;
 	return gdri_blame_follow(dev, s);

@@ -177,10 +177,10 @@ GDR_DEVICE int gdri_blame_try(struct gdri_dev *dev, const struct gdri_waiter *w)
 	return 1 + (dev->blame_time < gdri_blame_time(dev, w) || dev->blame_from != w->peer);
 }
 
-/* Nobody else can help. */
+/* Nobody else can help. What a PE tells itself may be behind another wait of its threads. */
 GDR_DEVICE int gdri_blame_alone(const struct gdri_dev *dev, const struct gdri_waiter *w)
 {
-	return w->peer == dev->pe || dev->n_pes == 1;
+	return (w->peer == dev->pe && w->op != GDRI_SIGNAL_WAIT) || dev->n_pes == 1;
 }
 
 /* The culprit is looked for before the limit, so that the wait ends at the limit. 0: no, or not yet. */

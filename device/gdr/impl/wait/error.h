@@ -38,8 +38,12 @@ GDR_DEVICE_COLD void gdri_error_void(struct gdri_dev *dev, struct gdri_error *e)
 {
 	uint32_t i = (uint32_t)(e - dev->errors), next = i + 1;
 
-	if (!gdri_cas_u32(&dev->n_errors, &next, i))
-		gdri_st_release_sys_u32(&e->state, 3); /* pairs with the host's acquire of state */
+	if (gdri_cas_u32(&dev->n_errors, &next, i))
+		return;
+	gdri_st_release_sys_u32(&e->state, 3); /* pairs with the host's acquire of state */
+#ifndef __CUDACC__
+	gdri_hd_say_errors(); /* those behind it, which are said in order */
+#endif
 }
 
 /* An argument was refused: what the record says of it. NULL: no record is free. */
