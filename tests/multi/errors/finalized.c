@@ -3,11 +3,14 @@
  * that it does not come: GDR_TIMEOUT is longer than the test.
  *
  *	finalized join | split | malloc | barrier
+ *	finalized search	behind a barrier they wait for they know not whom, while it is gone (GDR_TIMEOUT 4 s)
  *	finalized from | lock | team	waits of kernels that name it
  *	finalized malloc | split late	PE 0 comes when the others have heard
  *	finalized fewer		gdr_team_join of the others alone is none of its business */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
+
+#include <gdr/host_ops.h>
 
 #define ID 0x66696e61
 
@@ -54,6 +57,11 @@ static int in_kernel(int what)
 	return *waits.got;
 }
 
+static int is_barrier(const char *form)
+{
+	return !strcmp(form, "barrier") || !strcmp(form, "search");
+}
+
 static int call(const char *form)
 {
 	if (!strcmp(form, "from"))
@@ -67,7 +75,7 @@ static int call(const char *form)
 		return join(multi_n);
 	if (!strcmp(form, "split"))
 		return split();
-	if (!strcmp(form, "barrier"))
+	if (is_barrier(form))
 		return gdr_barrier_all();
 	CHECK(!gdr_malloc(64));
 	return gdr_host_status();
@@ -76,7 +84,7 @@ static int call(const char *form)
 /* The PE that all others wait for. Those gave a wait up, and leave without this PE: it is told that it is the one. */
 static int leave(const char *form)
 {
-	int waited = !strcmp(form, "barrier") || !strcmp(form, "from") || !strcmp(form, "lock") ||
+	int waited = is_barrier(form) || !strcmp(form, "from") || !strcmp(form, "lock") ||
 		      !strcmp(form, "team");
 	int ret;
 
@@ -107,9 +115,9 @@ static int is_lost(void)
 /* Behind a broken barrier teams go on, and end in the same way. */
 static int teams_too(const char *form)
 {
-	int ret = strcmp(form, "barrier") ? -GDR_EPEERLOST : in_kernel(TEAM);
+	int ret = !is_barrier(form) ? -GDR_EPEERLOST : in_kernel(TEAM);
 
-	return ret != -GDR_EPEERLOST || strcmp(form, "barrier") ? ret : split();
+	return ret != -GDR_EPEERLOST || !is_barrier(form) ? ret : split();
 }
 
 static void expect_said(const char *form)
@@ -133,7 +141,7 @@ static void await_others(const uint64_t *done)
 int main(int argc, char **argv)
 {
 	const char *form = argc > 1 ? argv[1] : "";
-	int late = argc > 2, called, lost, behind, ret;
+	int late = argc > 2, called, searched = -GDR_ETIMEOUT, lost, behind, ret;
 	uint64_t *done, one = 1;
 
 	multi_begin();
@@ -159,6 +167,10 @@ int main(int argc, char **argv)
 	if (late && multi_pe == 0)
 		await_others(done);
 	called = call(form);
+	if (!strcmp(form, "search")) {
+		multi_sleep_us(500000); /* it has left gdr_finalize, too */
+		searched = gdr_host_signal_wait_until(waits.sig, GDR_CMP_EQ, 2);
+	}
 	if (late && multi_pe)
 		CHECK_OK(gdr_host_put(&done[multi_pe], &one, sizeof(one), 0));
 	lost = is_lost();
@@ -166,6 +178,7 @@ int main(int argc, char **argv)
 	ret = gdr_finalize();
 	expect_said(form);
 	CHECK_EQ(called, -GDR_EPEERLOST);
+	CHECK_EQ(searched, -GDR_ETIMEOUT);
 	CHECK_EQ(lost, 0);
 	CHECK_EQ(behind, -GDR_EPEERLOST);
 	CHECK_EQ(ret, strcmp(form, "join") ? -GDR_EPEERLOST : 0);

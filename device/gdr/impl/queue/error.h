@@ -175,16 +175,19 @@ GDR_DEVICE int gdri_wqe_begins(const struct gdri_qp *qp, uint64_t at)
 	return (gdri_ld_be32(w) >> 8 & 0xffffu) == (at & 0xffffu) && gdri_ld_be32(w + 4) >> 8 == qp->qpn;
 }
 
-/* Whether the entries from block `at` on, which are published and not complete, have nothing but words of the library.
- * An entry begins at `at`. */
+/* Whether the entries from block `at` on, which are published and not complete, have nothing but words of the library,
+ * and its READs of waits. An entry begins at `at`. */
 GDR_DEVICE int gdri_qp_needless(const struct gdri_dev *dev, const struct gdri_qp *qp, uint64_t at, uint64_t target)
 {
+	uint64_t to;
 	const uint8_t *w;
 
 	GDRI_NOT_UNROLLED
 	for (; at < target; at += ((w[7] & 0x3fu) + 3) / 4) {
 		w = gdri_sq_block(qp, at);
-		if (!gdri_wqe_begins(qp, at) || w[3] == GDRI_OP_READ || gdri_ld_be64(w + 16) >= dev->own_size)
+		to = gdri_ld_be64(w + 16);
+		if (!gdri_wqe_begins(qp, at) || to >= dev->own_size ||
+		    (w[3] == GDRI_OP_READ && to != offsetof(struct gdri_ctl, waits)))
 			return 0;
 	}
 	return 1;
