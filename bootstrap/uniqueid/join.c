@@ -107,6 +107,8 @@ static void join_find_missing(struct uid_boot *b, const struct timespec *deadlin
 		;
 	if (l->answered)
 		join_name_missing(l, text, room);
+	else if (l->home == l->pe)
+		snprintf(text, room, "unknown, for the job's hub, which is in this process, does not answer either");
 	else if (l->home != GDRI_UID_NOBODY)
 		snprintf(text, room, "unknown, for PE %u, whose process has the job's hub, does not answer either",
 			 l->home);
