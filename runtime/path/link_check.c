@@ -8,7 +8,9 @@
  * waits. In a PE's control area link[i] is added to by PE i; link_data[0] is
  * prepared by the owner and read by all; link_data[1] is written by all with the
  * same bytes, which depend on the owner. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <gdr/device.h>
 #include <gdr/impl/queue/named.h>
@@ -93,10 +95,25 @@ static const char *link_waited(const struct gdri_state *st)
 	return gdri_boot_waited(st->opt.init_timeout_ms, gdri_left_ms(st->deadline_ns));
 }
 
+/* softhca lets another process in by two descriptors at a time: without them that one's messages wait. */
+static bool link_files_end(void)
+{
+	int one = dup(STDERR_FILENO), two = dup(STDERR_FILENO);
+	bool end = two < 0 && errno == EMFILE;
+
+	if (one >= 0)
+		close(one);
+	if (two >= 0)
+		close(two);
+	return end;
+}
+
 /* What is to be done about a PE that does not answer, if the machine is not just busy. */
 static const char *link_way(const struct gdri_state *st, int pe, char *text, size_t room)
 {
-	if (st->net->ops->way)
+	if (link_files_end())
+		snprintf(text, room, "this process has no file descriptor left: raise `ulimit -n` for all PEs");
+	else if (st->net->ops->way)
 		st->net->ops->way(st->net, pe, text, room);
 	else
 		snprintf(text, room, "%s is stuck", st->net->name);
