@@ -32,6 +32,7 @@ enum {
 	FEW_PAIRS = 72,	   /* to be looked at before each yield */
 	SWEEP_QPS = 2,	   /* records swept over in a round, */
 	SWEEP_MORE = 14,   /* and then, when there was something */
+	SETTLE_NS = 1000000,
 	CLOSELY_LAPS = 16, /* each so many laps every QP is looked at */
 };
 
@@ -314,6 +315,48 @@ unsigned doorbell_poll_first(void)
 	return 0;
 }
 
+/* ---- a record that a life before has left ---- */
+
+/* Whether the ring holds entries of this queue from the next one on, as far as the record says. */
+static bool ring_is_written(struct hca_qp *qp)
+{
+	uint16_t blocks = (uint16_t)(qp->record_before - qp->sq_ci), at = 0;
+	uint8_t b[WQE_BLOCK];
+
+	if (qp->rc->ring || blocks > 1u << qp->log_sq_size)
+		return false;
+	while (at < blocks) {
+		uint16_t index = (uint16_t)(qp->sq_ci + at);
+
+		rc_fetch(qp, index, WQE_BLOCK, b);
+		if ((uint16_t)(get_be32(b) >> 8) != index || get_be32(b + 4) >> 8 != qp->qpn || !(b[7] & 63))
+			return false;
+		at = (uint16_t)(at + ((b[7] & 63) + 3) / 4);
+	}
+	return at == blocks;
+}
+
+void doorbell_qp_ready(struct hca_qp *qp)
+{
+	qp->record_before = qp->dbrec ? (uint16_t)guest_dbrec(&qp->dbrec[1]) : qp->sq_ci;
+	qp->record_old = qp->sq && qp->record_before != qp->sq_ci;
+	qp->record_since = qp->record_old && ring_is_written(qp) ? UINT64_MAX : 0;
+}
+
+/* As many blocks may be posted as in the life before, and all doorbells overwritten by those of other queues. A ring
+ * that was empty then tells, when it has held all of them for a while. */
+static void record_settles(struct hca_qp *qp)
+{
+	if (qp->record_since == UINT64_MAX)
+		return;
+	if (!ring_is_written(qp))
+		qp->record_since = 0;
+	else if (!qp->record_since)
+		qp->record_since = dp_now();
+	else if (dp_now() - qp->record_since > SETTLE_NS)
+		qp->record_old = false;
+}
+
 /* ---- all records ---- */
 
 /* True when nothing can have happened that the record alone does not show. */
@@ -331,6 +374,8 @@ static unsigned look_closely(struct watch *w)
 
 	if (strict_on)
 		strict_recv_look(qp);
+	if (qp->record_old)
+		record_settles(qp);
 	w->record = NULL;
 	w->closely = !record_tells(qp);
 	if (!w->closely) /* before the look: what comes later differs */

@@ -52,6 +52,7 @@ int doorbell_add(struct hca_qp *qp, unsigned index); /* index: of engine.c's lis
 void doorbell_remove(unsigned index);		     /* the last one takes its place */
 /* The QP's state has changed: its doorbell record alone does not tell. */
 void doorbell_qp_changed(const struct hca_qp *qp);
+void doorbell_qp_ready(struct hca_qp *qp); /* to send, from reset */
 void doorbell_forget(const struct hca_qp *qp); /* rung so far */
 unsigned doorbell_look(const struct hca_qp *qp); /* has it something new? */
 unsigned doorbell_poll(void);	   /* a round's share; QPs that have something new */

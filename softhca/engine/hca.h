@@ -190,6 +190,7 @@ struct hca_qp {
 	uint32_t rq_cnt, rq_shift;
 	uint16_t rq_ci;	    /* next receive to consume, modulo 2^16 */
 	uint16_t record_before; /* what it held then */
+	uint64_t record_since; /* since when the ring holds all that it covers; 0: it does not */
 	uint16_t sq_first;  /* index of the first WQE after RST; 0 but by fault schedule */
 	uint8_t cqe_req, cqe_res; /* scatter to CQE: answers and SENDs up to so long go there, */
 	bool cqe_be;	    /* and those of atomics are big-endian there */

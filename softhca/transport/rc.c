@@ -272,8 +272,7 @@ void dp_qp_modified(struct hca_qp *qp, enum hca_qp_state from)
 			rc->psn_una = rc->psn_max = rc->psn_next;
 			rc->dc.life++;
 			dma_qp_reset(qp);
-			qp->record_before = qp->dbrec ? (uint16_t)guest_dbrec(&qp->dbrec[1]) : qp->sq_ci;
-			qp->record_old = qp->record_before != qp->sq_ci;
+			doorbell_qp_ready(qp);
 		}
 		rc_connect_peer(qp);
 		if (faults_on && from != HCA_QPS_RTS)

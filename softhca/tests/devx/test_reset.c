@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A queue pair that is reset, and whose doorbell record keeps what it held: nothing is posted until the record changes,
- * or a doorbell rings. UCX so resets a DCI whose target is gone. */
+ * a doorbell rings, or the ring, which was empty, holds all that the record covers. UCX so resets a DCI whose target is
+ * gone. */
 #include <string.h>
 #include <unistd.h>
 
@@ -65,6 +66,12 @@ static void test_record_kept(void **state)
 	for (uint16_t i = 0; i < BEFORE; i++)
 		nop(&q, wqe + 64 * i, i);
 	dq_post_blocks(&q, 0, wqe, BEFORE);
+	for (uint16_t i = 0; i < BEFORE; i++)
+		completed(&q, n++, i);
+	/* Nor does a doorbell tell, since another queue has overwritten it: the ring alone. */
+	reset(&q);
+	for (uint16_t i = 0; i < BEFORE; i++)
+		nop(&q, q.mem + DQ_SQ + 64 * i, i);
 	for (uint16_t i = 0; i < BEFORE; i++)
 		completed(&q, n++, i);
 	dq_destroy(&q);
