@@ -56,6 +56,12 @@ everything() { # TRANSPORT
 	for op in fadd cswap; do
 		uct "$t" $op 8 200
 	done
+	if [[ $t == *_mlx5 ]]; then # by DEVX
+		for op in add_lat fadd cswap swap; do
+			uct "$t" $op 4 200
+		done
+		uct "$t" swap 8 200
+	fi
 	uct "$t" fadd 8 1000 -O 16
 	uct "$t" put_bw 8 20000
 }
@@ -91,6 +97,7 @@ else
 	uct rc_mlx5 put_bw 8 2000
 	uct rc_mlx5 am_lat 8 100
 	uct rc_mlx5 cswap 8 100
+	uct rc_mlx5 swap 4 100
 	uct rc_mlx5 put_bw 65536 50 -D zcopy
 	uct rc_mlx5 am_lat 1024 100 -D zcopy # header inline, data by address
 	uct ud_mlx5 am_lat 1024 100 -D bcopy
