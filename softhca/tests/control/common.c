@@ -280,3 +280,18 @@ void dq_post_blocks(struct dq *q, uint16_t index, const void *wqe, unsigned bloc
 	__atomic_store_n(dbr + 1, htobe32((uint32_t)(uint16_t)(index + blocks)), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)q->uar->reg_addr, first, __ATOMIC_RELEASE);
 }
+
+uint8_t dq_completed(const struct dq *q, uint32_t n)
+{
+	const uint8_t *cqe = q->mem + DQ_CQ + n * 64u;
+	uint8_t op = 15;
+
+	for (int i = 0; i < 5000 && op == 15; i++) {
+		if (i)
+			usleep(1000);
+		/* Acquire: pairs with the device's one store of the entry's last eight bytes. */
+		op = (uint8_t)be64toh(__atomic_load_n((const uint64_t *)(const void *)(cqe + 56),
+						      __ATOMIC_ACQUIRE)) >> 4;
+	}
+	return op;
+}

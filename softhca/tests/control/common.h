@@ -68,5 +68,7 @@ uint32_t dq_state(struct dq *q);
 /* Posts one 64-byte WQE at the index and rings. */
 void dq_post(struct dq *q, uint16_t index, const void *wqe);
 void dq_post_blocks(struct dq *q, uint16_t index, const void *wqe, unsigned blocks);
+/* Its opcode, once entry n of the completion queue is written, within 5 s; else 15. */
+uint8_t dq_completed(const struct dq *q, uint32_t n);
 
 #endif
