@@ -86,9 +86,7 @@ static const uint8_t *heap_begin(const struct gdri_state *st)
 /* The bytes are in the heap, behind what the library keeps there. */
 static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
-	uint64_t begin = GDRI_CTL_SIZE + st->teams->bytes;
-
-	return (uint64_t)((uintptr_t)ptr - (uintptr_t)st->heap->base) >= begin && gdri_window_has(st, ptr, len);
+	return (uintptr_t)ptr >= (uintptr_t)heap_begin(st) && gdri_window_has(st, ptr, len);
 }
 
 /* As heap_has, and the object is aligned to its elements: to the power of two that their size is a multiple of. */
