@@ -83,10 +83,13 @@ static const uint8_t *heap_begin(const struct gdri_state *st)
 	return (const uint8_t *)st->heap->base + GDRI_CTL_SIZE + st->teams->bytes;
 }
 
-/* The bytes are in the heap, behind what the library keeps there. */
+/* The bytes are symmetric and no word of the library's. Memory that the user registered may lie below the heap: only
+ * what lies in it is compared with its begin. */
 static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 {
-	return (uintptr_t)ptr >= (uintptr_t)heap_begin(st) && gdri_window_has(st, ptr, len);
+	uintptr_t base = (uintptr_t)st->heap->base;
+
+	return (uintptr_t)ptr - base >= (uintptr_t)heap_begin(st) - base && gdri_window_has(st, ptr, len);
 }
 
 /* As heap_has, and the object is aligned to its elements: to the power of two that their size is a multiple of. */
