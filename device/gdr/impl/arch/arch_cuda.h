@@ -4,6 +4,12 @@
 #ifndef GDRI_ARCH_CUDA_H
 #define GDRI_ARCH_CUDA_H
 
+/* The release of CUDA that compiles: some of PTX came with later ones (docs/cuda.md, "Releases of CUDA"). Tests name an
+ * earlier one. */
+#ifndef GDRI_CUDA
+#define GDRI_CUDA (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__)
+#endif
+
 #define GDRI_NOINLINE GDR_DEVICE_COLD
 #define GDRI_NOT_UNROLLED _Pragma("unroll 1")
 #define GDRI_UNROLLED _Pragma("unroll")
@@ -182,9 +188,14 @@ GDR_DEVICE void gdri_ld_pair_sys(const uint64_t *p, uint64_t *a, uint64_t *b)
 
 GDR_DEVICE void gdri_st_mmio_u64(uint64_t *p, uint64_t v)
 {
-	/* .mmio wants the global state space: never split, merged or elided */
+	/* .mmio wants the global state space: never split, merged or elided. CUDA 12.1 and earlier do not know it; what
+	 * is volatile is relaxed.sys, too, and stays one store. */
+#if GDRI_CUDA >= 1202
 	asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::GDRI_GLOBAL(p), "l"(v)
 		     : "memory");
+#else
+	asm volatile("st.volatile.global.b64 [%0], %1;" ::GDRI_GLOBAL(p), "l"(v) : "memory");
+#endif
 }
 
 /* fence.acq_rel, not __threadfence: membar is a fence.sc since sm_70 */
@@ -199,10 +210,11 @@ GDR_DEVICE void gdri_fence_sys(void)
 }
 
 /* Halves of the above: from sm_90 on a release leaves the first-level cache as it is, and an acquire
- * waits for nothing. */
+ * waits for nothing. The assemblers of CUDA 12.6 and earlier have no such fence: there both are wholes. */
+#define GDRI_HAS_HALVES (__CUDA_ARCH__ >= 900 && GDRI_CUDA >= 1208)
 GDR_DEVICE void gdri_fence_release_sys(void)
 {
-#if __CUDA_ARCH__ >= 900
+#if GDRI_HAS_HALVES
 	asm volatile("fence.release.sys;" ::: "memory");
 #else
 	gdri_fence_sys();
@@ -211,7 +223,7 @@ GDR_DEVICE void gdri_fence_release_sys(void)
 
 GDR_DEVICE void gdri_fence_release_gpu(void)
 {
-#if __CUDA_ARCH__ >= 900
+#if GDRI_HAS_HALVES
 	asm volatile("fence.release.gpu;" ::: "memory");
 #else
 	gdri_fence_gpu();
@@ -220,7 +232,7 @@ GDR_DEVICE void gdri_fence_release_gpu(void)
 
 GDR_DEVICE void gdri_fence_acquire_sys(void)
 {
-#if __CUDA_ARCH__ >= 900
+#if GDRI_HAS_HALVES
 	asm volatile("fence.acquire.sys;" ::: "memory");
 #else
 	gdri_fence_sys();
