@@ -2,25 +2,34 @@
 #
 # gdr_add_cuda_object(name source.c) compiles a source that is C11 and CUDA C with nvcc, for each
 # architecture and as PTX; warnings are errors. The objects are part of the default build; nothing links them.
-# GDR_CUDA: OFF never, ON an error without nvcc, AUTO when nvcc is there.
+# GDR_CUDA: OFF never, ON an error without nvcc, AUTO when nvcc is there. One older than GDR_CUDA_LEAST is none.
 # GDR_CUDA_ARCH: what for. Empty: sm_80, sm_90 and PTX, tests for the GPU of this machine alone (sm_90 where
 # there is none). Or numbers, "90" or "90;100": for these alone, tests too, whatever this machine has. Or native: for
 # the GPUs of this machine.
 include_guard(GLOBAL)
 
+set(GDR_CUDA_LEAST 11.8) # docs/cuda.md, "Releases of CUDA"
 set(GDR_NVCC "")
+set(why "GDR_CUDA=OFF")
 if(GDR_CUDA)
+	set(why "there is no nvcc (CUDA_HOME, PATH)")
 	find_program(GDR_NVCC_PROGRAM nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 	if(GDR_NVCC_PROGRAM)
-		set(GDR_NVCC ${GDR_NVCC_PROGRAM})
-		message(STATUS "CUDA objects: compiled with ${GDR_NVCC}")
-	elseif(GDR_CUDA STREQUAL "ON")
-		message(FATAL_ERROR "GDR_CUDA=ON, but nvcc was not found (CUDA_HOME, PATH)")
+		execute_process(COMMAND ${GDR_NVCC_PROGRAM} --version OUTPUT_VARIABLE release)
+		string(REGEX REPLACE ".*release ([0-9.]+).*" "\\1" release "${release}")
+		if(release VERSION_LESS GDR_CUDA_LEAST)
+			set(why "${GDR_NVCC_PROGRAM} is of CUDA ${release}, and gdr takes ${GDR_CUDA_LEAST} or later (CUDA_HOME, PATH)")
+		else()
+			set(GDR_NVCC ${GDR_NVCC_PROGRAM})
+			message(STATUS "CUDA objects: compiled with ${GDR_NVCC}, of CUDA ${release}")
+		endif()
+	endif()
+	if(GDR_CUDA STREQUAL "ON" AND NOT GDR_NVCC)
+		message(FATAL_ERROR "GDR_CUDA=ON, but ${why}")
 	endif()
 endif()
 if(NOT GDR_NVCC)
-	message(STATUS "CUDA objects: NOT COMPILED, there is no nvcc (CUDA_HOME, PATH) or GDR_CUDA=OFF; "
-		"the host device is not affected")
+	message(STATUS "CUDA objects: NOT COMPILED, ${why}; the host device is not affected")
 endif()
 
 # The numbers that "native" stands for.

@@ -50,7 +50,7 @@ GDR_DEVICE void meet(int scope)
 /* Does the engine take it? Then it leaves its traces in the stage. */
 GDR_DEVICE int by_engine(const struct bulk *a, const struct cut *c, uint32_t size)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if GDRI_HAS_BULK
 	return !a->shared && a->stage >= 512 && !((c->dst ^ c->src) & 15) && gdri_bulk_pays(size, a->get, c->len) &&
 	       gdr_ptr(a->dst, a->pe);
 #else

@@ -9,6 +9,9 @@
 #ifndef GDRI_CUDA
 #define GDRI_CUDA (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__)
 #endif
+#if GDRI_CUDA < 1108
+#error "gdr takes CUDA 11.8 or later"
+#endif
 
 #define GDRI_NOINLINE GDR_DEVICE_COLD
 #define GDRI_NOT_UNROLLED _Pragma("unroll 1")
@@ -317,7 +320,7 @@ GDR_DEVICE uint64_t gdri_ld_word_if_0(const void *src, uint32_t other)
  *
  * Addresses of shared memory are 32 bits wide; sizes and addresses are multiples of 16. Loads count at a barrier in
  * shared memory, stores as groups of the thread that issues them. */
-#define GDRI_HAS_BULK (__CUDA_ARCH__ >= 900)
+#define GDRI_HAS_BULK (__CUDA_ARCH__ >= 900 && GDRI_CUDA >= 1200)
 #if GDRI_HAS_BULK
 GDR_DEVICE int gdri_is_shared(const void *p)
 {
