@@ -18,6 +18,19 @@
 
 #define ROOM ((uint64_t)128 << 30) /* behind a heap, for memory that the program brings */
 
+static int cuda_lacks(void *lib, const char *symbol)
+{
+	gdri_cu_result (*driver)(int *);
+	int release = 0;
+
+	*(void **)&driver = dlsym(lib, "cuDriverGetVersion");
+	if (driver)
+		driver(&release);
+	return gdri_fail(-GDR_ENOTSUP,
+			 "CUDA: libcuda.so.1 has no %s: the driver is one of CUDA %d.%d, and gdr takes one of "
+			 "CUDA 11.8 (520) or later: update the driver", symbol, release / 1000, release % 1000 / 10);
+}
+
 static int cuda_load(struct gdri_cuda *c)
 {
 	/* Stays loaded: the driver has threads of its own. */
@@ -27,10 +40,8 @@ static int cuda_load(struct gdri_cuda *c)
 		return gdri_fail(-GDR_ENOTSUP, "CUDA: the driver library cannot be opened: %s", dlerror());
 #define GDRI_CUDA_LOAD(name, symbol, args)                                                         \
 	*(void **)&c->api.name = dlsym(lib, symbol);                                               \
-	if (!c->api.name) {                                                                        \
-		gdri_error("CUDA: libcuda.so.1 has no %s: the driver is too old", symbol);         \
-		return -GDR_ENOTSUP;                                                               \
-	}
+	if (!c->api.name)                                                                          \
+		return cuda_lacks(lib, symbol);
 	GDRI_CUDA_FUNCTIONS(GDRI_CUDA_LOAD)
 #undef GDRI_CUDA_LOAD
 #define GDRI_CUDA_LOAD_LATE(name, symbol, args) *(void **)&c->api.name = dlsym(lib, symbol);
