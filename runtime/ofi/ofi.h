@@ -28,6 +28,8 @@
 #define OFI_TO_ONE   64u	/* and to one PE: if it died unnoticed, they may stay under way */
 #define GDRI_OFI_NAME 1024u /* most bytes of an address, and of those of all proxies of a PE */
 #define OFI_PROXIES  8	   /* most of a PE: options.def, PROXY_THREADS */
+#define OFI_AHEAD    (128u << 10) /* writes by RMA pass an atomic that is held while fewer bytes are under way, and */
+#define OFI_AHEAD_ROUND 4u	 /* so many of a queue in a round */
 #define OFI_PIECE    (1u << 20) /* of RMA: what a lost peer leaves under way is short */
 
 /* ---- messages ---- */
@@ -86,7 +88,8 @@ struct gdri_ofi_op {
 	uint16_t index;
 	uint8_t opcode;
 	bool tells, by_commands; /* by_commands: of a long one */
-	bool lands; /* lands: the answers' data goes to the local end */
+	bool lands; /* the answers' data goes to the local end */
+	bool held;  /* an atomic whose command goes when the writes by RMA in front of it are delivered */
 	uint32_t
 		pending; /* commands and pieces of RMA without end, and 1 while not all is posted */
 	uint32_t syndrome;
@@ -114,7 +117,12 @@ struct gdri_ofi_queue {
 	uint32_t
 		open_blocks; /* of that entry, which is the newest of ops; 0: it has not been begun */
 	uint32_t n_writes, n_reads; /* by RMA, under way */
-	uint32_t n_puts, n_fetches; /* commands under way: without and with data in the answer */
+	/* Commands under way: writes; atomics without data in the answer; what has data there. */
+	uint32_t n_puts, n_sinks, n_fetches;
+	uint32_t n_held, written; /* atomics that are held; of ops: in front of it no write by RMA is under way */
+	uint64_t n_bytes;   /* of writes by RMA under way */
+	uint32_t n_ahead;   /* of these, those of this round that went past atomics that are held */
+	bool is_cut; /* something in front of `written` failed */
 	struct gdri_ofi_op ops[OFI_OPS];
 };
 
@@ -184,6 +192,7 @@ struct gdri_ofi_proxy {
 	bool news;	 /* a PE has requests that are to go, or to be executed */
 	uint32_t n_owed; /* replies of all PEs that are owed */
 	uint64_t n_carried; /* replies that went with requests */
+	uint64_t n_ahead;   /* writes by RMA that passed an atomic which waited for others */
 	uint64_t looked; /* at the peers, when (ns) */
 	bool runs;
 	char engine_apart[64]; /* the thread looks at what follows while others make rounds: a cache line of its own */

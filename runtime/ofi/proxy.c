@@ -236,7 +236,7 @@ static bool proxy_queues(struct gdri_ofi_proxy *t)
 			q->rung = bell;
 			q->end = gdri_net_posted(q->qp);
 		}
-		if (q->ci != q->end)
+		if (q->ci != q->end || q->n_held)
 			any |= gdri_ofi_run(t, q);
 	}
 	return any;
@@ -499,5 +499,6 @@ void gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t)
 		return;
 	pthread_join(t->thread, NULL);
 	t->runs = false;
-	gdri_debug("ofi: %llu replies went with requests", (unsigned long long)t->n_carried);
+	gdri_debug("ofi: %llu replies went with requests, %llu writes past a signal that waited",
+		   (unsigned long long)t->n_carried, (unsigned long long)t->n_ahead);
 }

@@ -104,18 +104,27 @@ static uint32_t entry_check(struct gdri_ofi_proxy *t, int pe, struct queue_entry
 }
 
 /* Order (net.h): commands take effect in theirs. Atomics, and reads, wait for writes by RMA, what goes by RMA for
- * commands where it reads or is told to. */
+ * commands where it reads or is told to. An atomic that waits holds up all but others (entry_is_held) and writes by
+ * RMA without a fence, for pages with a signal each would else go one at a time: few of these, or the first signal
+ * would wait until the provider has had all of them. */
 static bool entry_may_go(const struct gdri_ofi_queue *q, const struct queue_entry *e, bool by_rma)
 {
 	bool writes = e->w.opcode == GDRI_OP_WRITE;
 
-	if (e->w.fence && (q->n_reads || q->n_fetches))
+	if (q->n_held && (!writes || !by_rma || e->w.fence || q->n_bytes >= OFI_AHEAD || q->n_ahead == OFI_AHEAD_ROUND))
+		return false;
+	if (e->w.fence && (q->n_reads || q->n_fetches || (by_rma && q->n_sinks)))
 		return false;
 	if (e->w.fence == GDRI_FM_STRONG && (q->n_writes || (by_rma && q->n_puts)))
 		return false;
 	if (!writes && q->n_writes)
 		return false;
-	return writes || !by_rma || !(q->n_puts || q->n_fetches);
+	return writes || !by_rma || !(q->n_puts || q->n_sinks || q->n_fetches);
+}
+
+static bool entry_is_held(const struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	return entry_is_atomic(e) && !e->w.fence && (q->n_writes || q->n_held);
 }
 
 /* ---- completions ---- */
@@ -145,6 +154,8 @@ void gdri_ofi_ended(struct gdri_ofi_op *op, uint32_t syndrome)
 		return;
 	if (op->kind)
 		(*op->kind)--;
+	if (op->kind == &q->n_writes)
+		q->n_bytes -= op->len;
 	queue_retire(q);
 }
 
@@ -155,6 +166,7 @@ void gdri_ofi_give_up(struct gdri_ofi_queue *q, uint32_t syndrome)
 
 	q->ci = (uint16_t)(q->ci + q->open_blocks);
 	q->open_blocks = 0;
+	q->n_held = 0;
 	for (i = q->first; i != q->next; i++) {
 		op = &q->ops[i % OFI_OPS];
 		if (!op->pending)
@@ -240,15 +252,84 @@ static uint32_t self_run(struct gdri_ofi_memory *m, const struct queue_entry *e)
 	return self_stored(m, failures, !wanted || gdri_ofi_store(m, e->lkey, e->local, &old, e->len), GDRI_NET_LOCAL);
 }
 
+static struct gdri_ofi_command command_of(const struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	bool writes = e->w.opcode == GDRI_OP_WRITE, reads = e->w.opcode == GDRI_OP_READ;
+
+	return (struct gdri_ofi_command){.offset = e->offset,
+					 .len = (uint16_t)e->len,
+					 .verb = writes ? OFI_PUT : reads ? OFI_GET : OFI_AMO,
+					 .flags = (uint8_t)((e->rkey == GDRI_OFI_KEY_PAGE ? OFI_PAGE : 0) |
+							    (entry_sinks(e) ? OFI_BLIND : 0)),
+					 .slot = q->qp->slot};
+}
+
+static struct gdri_ofi_op *command_begin(struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	bool sinks = entry_sinks(e), writes = e->w.opcode == GDRI_OP_WRITE;
+	struct gdri_ofi_op *op = queue_begin(q, e, writes ? &q->n_puts : sinks ? &q->n_sinks : &q->n_fetches);
+
+	op->lands = !writes && !sinks;
+	q->ci = (uint16_t)(q->ci + e->w.blocks);
+	return op;
+}
+
+static bool queue_hold(struct gdri_ofi_queue *q, const struct queue_entry *e)
+{
+	command_begin(q, e)->held = true;
+	if (!q->n_held++)
+		q->written = q->first;
+	return true;
+}
+
+/* The command of an atomic that was held, or its end where something in front of it failed; false: not now. */
+static bool held_goes(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q, struct gdri_ofi_op *op)
+{
+	struct gdri_ofi_request *r;
+	struct gdri_ofi_command c;
+	struct queue_entry e;
+
+	if (q->is_cut || q->has_failed) {
+		gdri_ofi_ended(op, GDRI_SYND_FLUSH);
+		return true;
+	}
+	gdri_net_fetch(q->qp, op->index, &e.w); /* not complete, so its blocks are what they were */
+	entry_parse(&e);
+	c = command_of(q, &e);
+	r = gdri_ofi_room(t, q->qp->peer, &c);
+	if (r)
+		memcpy(gdri_ofi_command(t, q->qp->peer, r, &c, op), &e.amo, sizeof(e.amo));
+	return r != NULL;
+}
+
+/* Atomics that are held, in their order, as far as the writes by RMA in front of them are delivered. */
+static bool queue_let_go(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
+{
+	struct gdri_ofi_op *op;
+	bool any = false;
+
+	if ((int32_t)(q->first - q->written) > 0)
+		q->written = q->first;
+	for (; q->n_held; q->written++) {
+		op = &q->ops[q->written % OFI_OPS];
+		if (op->pending && op->kind == &q->n_writes)
+			break;
+		if (op->held) {
+			if (!held_goes(t, q, op))
+				break;
+			op->held = false;
+			q->n_held--;
+			any = true;
+		}
+		q->is_cut |= op->syndrome != 0;
+	}
+	return any;
+}
+
 static bool entry_command(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q,
 			  const struct queue_entry *e)
 {
-	struct gdri_ofi_command c = {.offset = e->offset,
-				     .len = (uint16_t)e->len,
-				     .verb = OFI_PUT,
-				     .flags = (uint8_t)((e->rkey == GDRI_OFI_KEY_PAGE ? OFI_PAGE : 0) |
-							(entry_sinks(e) ? OFI_BLIND : 0)),
-				     .slot = q->qp->slot};
+	struct gdri_ofi_command c = command_of(q, e);
 	struct gdri_ofi_request *r;
 	_Alignas(8) uint8_t copy[OFI_SHORT + 8];
 	struct gdri_ofi_op *op;
@@ -256,8 +337,6 @@ static bool entry_command(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q,
 	bool staged;
 	void *data;
 
-	if (e->w.opcode != GDRI_OP_WRITE)
-		c.verb = e->w.opcode == GDRI_OP_READ ? OFI_GET : OFI_AMO;
 	r = gdri_ofi_room(t, pe, &c);
 	if (!r)
 		return false;
@@ -265,9 +344,7 @@ static bool entry_command(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q,
 	if (c.verb == OFI_PUT && !e->data && !staged &&
 	    !gdri_ofi_load(&t->memory, e->lkey, e->local, copy + (e->offset & 7), e->len))
 		return queue_end(q, e, GDRI_NET_LOCAL);
-	op = queue_begin(q, e, c.verb == OFI_PUT ? &q->n_puts : &q->n_fetches);
-	op->lands = c.verb != OFI_PUT && !entry_sinks(e);
-	q->ci = (uint16_t)(q->ci + e->w.blocks);
+	op = command_begin(q, e);
 	data = gdri_ofi_command(t, pe, r, &c, op);
 	if (c.verb == OFI_AMO)
 		memcpy(data, &e->amo, sizeof(e->amo));
@@ -304,6 +381,12 @@ static bool entry_begin(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q, cons
 		op = queue_begin(q, e, writes ? &q->n_puts : &q->n_fetches);
 	else
 		op = queue_begin(q, e, writes ? &q->n_writes : &q->n_reads);
+	if (op->kind == &q->n_writes)
+		q->n_bytes += e->len;
+	if (q->n_held) {
+		q->n_ahead++;
+		t->n_ahead++;
+	}
 	op->by_commands = by_commands;
 	op->lands = by_commands && !writes;
 	return entry_move(t, q, op);
@@ -339,6 +422,8 @@ static bool queue_take(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
 	is_long = entry_is_long(&e);
 	by_commands = is_long && gdri_ofi_moves_by_commands(t, pe, e.w.opcode == GDRI_OP_WRITE, e.lkey, e.local,
 							    e.offset, e.len);
+	if (entry_is_held(q, &e))
+		return queue_hold(q, &e);
 	if (!entry_may_go(q, &e, is_long && !by_commands))
 		return false;
 	return is_long ? entry_begin(t, q, &e, by_commands) : entry_command(t, q, &e);
@@ -346,8 +431,11 @@ static bool queue_take(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
 
 bool gdri_ofi_run(struct gdri_ofi_proxy *t, struct gdri_ofi_queue *q)
 {
-	bool any = false;
+	bool any = queue_let_go(t, q);
 
+	q->n_ahead = 0;
+	if (any) /* it goes before the provider gets what was posted since */
+		gdri_ofi_flush(t, q->qp->peer);
 	while ((q->open_blocks || (q->ci != q->end && q->next - q->first < OFI_OPS)) &&
 	       queue_take(t, q))
 		any = true;
