@@ -10,6 +10,7 @@
 
 #include "host/host.h"
 #include "runtime/core/log.h"
+#include "runtime/cuda/cuda_map.h"
 
 /* Their types are those of torch's CUDAPluggableAllocator; stream: a cudaStream_t. */
 GDR_API void *gdri_torch_alloc(size_t size, int device, void *stream);
@@ -29,9 +30,19 @@ static struct torch_segment *torch_given_back;
 
 void *gdri_torch_alloc(size_t size, int device, void *stream)
 {
-	(void)device;
+	struct gdri_state *st = gdri_need_state("a pool's allocation");
+	int own = device;
+
 	(void)stream;
-	return gdr_malloc(size);
+	if (st && st->heap->cuda)
+		own = gdri_cuda_ordinal(st->cuda, st->heap->base);
+	if (own == device)
+		return gdr_malloc(size);
+	/* PyTorch would take the memory for the other GPU's, and run kernels there */
+	gdri_error("a pool of gdr.torch.mem_pool() was asked for memory of cuda:%d, and the heap is memory of cuda:%d: "
+		   "torch.cuda.use_mem_pool(pool, device=%d), behind torch.cuda.set_device(%d)",
+		   device, own, own, own);
+	return NULL;
 }
 
 void gdri_torch_free(void *ptr, size_t size, int device, void *stream)

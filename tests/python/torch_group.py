@@ -160,6 +160,30 @@ def messages(m):
     dist.barrier()
 
 
+def bounded(gloo):
+    """What no recv asks for is kept up to kept_bytes, and then waits at its sender; a recv behind it says so."""
+    to, before, box = (me + 1) % n, (me - 1) % n, gdr.torch.process_group._box
+    assert box.room == gdr.torch.process_group.kept_bytes
+    box.room = 100000
+    sent = [dist.isend(torch.full((10000,), float(k)), to, tag=1) for k in range(6)] + [dist.isend(torch.full((4,), 9.0), to, tag=2)]
+    x, nine = torch.zeros(10000), torch.zeros(4)
+    refused(gdr.Error, [f"recv from PE {before} with tag 2 within 1 s; 2 messages of PE {before} are kept, 80032 bytes",
+                        "first with tag 1, and the next, with tag 1", "kept_bytes, now 100000"],
+            lambda: dist.irecv(nine, before, tag=2).wait(timedelta(seconds=1)))
+    dist.barrier(group=gloo)  # all are here
+    assert sum(raw.numel() for _, raw in box.kept) <= box.room and not sent[-1].is_completed()
+    dist.barrier(group=gloo)
+    for k in range(6):
+        dist.recv(x, before, tag=1)
+        assert (x == k).all()
+    dist.recv(nine, before, tag=2)
+    for w in sent:
+        w.wait()
+    assert (nine == 9).all() and not box.kept
+    box.room = gdr.torch.process_group.kept_bytes
+    dist.barrier(group=gloo)
+
+
 def subgroups(gloo):
     for ranks in [list(range(0, n, 2)), list(range(n))[::-1]]:
         g = dist.new_group(ranks)
@@ -273,6 +297,7 @@ for m in 1, 600:
     reductions(gloo, m)
     moves(gloo, m)
     messages(m)
+bounded(gloo)
 subgroups(gloo)
 ddp(gloo)
 not_there(gloo)

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+from unittest import mock
 
 import torch
 
@@ -41,6 +42,16 @@ def segments(me, n):
     for i in [3] if me % 2 else [3, 2]:
         free(at[i], 1 << 20, 0, None)
     assert (gt.release(), objects()) == (2, before)
+
+
+def other_device():
+    """as on a machine with two GPUs, of which the job has the first"""
+    with (mock.patch.object(gdr, "on_gpu", lambda: True), mock.patch.object(gt._pool, "_allocator", mock.Mock()),
+          mock.patch.object(gt._memory, "workspace", lambda: (None, mock.Mock(device=torch.device("cuda", 0)))),
+          mock.patch.multiple(torch.cuda, current_device=lambda: 1, MemPool=lambda _: "a pool", create=True)):
+        refused(ValueError, ["cuda:1 is the current", "of cuda:0", "set_device(0)"], gt.mem_pool)
+        with mock.patch.object(torch.cuda, "current_device", lambda: 0):
+            assert gt.mem_pool() == "a pool"
 
 
 def pool(me, n):
@@ -83,6 +94,7 @@ if gdr.on_gpu():
     pool(me, n)
 else:
     refused(RuntimeError, ["memory of the CPU"], gt.mem_pool)
+    other_device()
 gt.finalize()
 if me == 0:
     print(f"torch_pool: all right on {n} PEs{'' if os.environ.get('GDR_DEVICE') == 'cuda' else ', without a pool'}")

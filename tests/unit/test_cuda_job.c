@@ -864,6 +864,28 @@ static void run(int n, int (*body)(int pe, int n))
 	assert_int_equal(job_run(n, 120, body), 0);
 }
 
+void *gdri_torch_alloc(size_t size, int device, void *stream); /* host/torch.c */
+
+/* A pool of PyTorch's: memory of the job's GPU, which is 0, and of no other one. */
+static int body_pool(int pe, int n)
+{
+	void *p;
+
+	(void)pe, (void)n;
+	JOB_CHECK(!init());
+	JOB_CHECK(!gdri_torch_alloc(1 << 20, 1, NULL));
+	p = gdri_torch_alloc(1 << 20, 0, NULL);
+	JOB_CHECK(p && !gdr_free(p));
+	JOB_CHECK(!gdr_finalize());
+	return 0;
+}
+
+static void test_pool(void **state)
+{
+	(void)state;
+	run(2, body_pool);
+}
+
 static void test_cheap(void **state)
 {
 	(void)state;
@@ -989,6 +1011,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_look_up),
 		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_leaves),
+		cmocka_unit_test(test_pool),
 	};
 
 	/* the heap in memory of the host, which the fake driver has nothing to do with */

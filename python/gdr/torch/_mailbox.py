@@ -76,7 +76,12 @@ class Mailbox:
     """Made by all PEs, and so is free(). A word of `arrived` is written by its sender alone: how many pieces it has put, above 40
     bits of how many bytes of the message are left, with this piece. One of `taken` is how many of mine its reader took."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int) -> None:
+        """room: bytes of each sender's messages that are kept, of which no recv has asked. gloo leaves such a message at its
+        sender, NCCL does not begin it: send's wait() ends when its recv comes, or at its limit. So does this one's beyond
+        `room`: a message stays in its box, those behind it at their sender, and nobody's memory fills. Up to it a recv by
+        another tag may overtake them, as with gloo; one whose message lies behind those says so at its limit. At least one
+        is kept, of any size."""
         array, memory = workspace()
         n = gdr.n_pes()
         self.device, self.me, self.limit = memory.device, gdr.my_pe(), _limit()
@@ -87,6 +92,7 @@ class Mailbox:
         self.sends: dict[int, deque[tuple[Message, Iterator[None]]]] = {}
         self.recvs: list[Message] = []
         self.kept: list[tuple[int, Tensor]] = []  # that came before a recv of theirs
+        self.room, self.full = room, {}  # type: int, dict[int, int]  # of whom no more is kept: tag of what lies in the box
         self.readers = [self._reading(pe) for pe in range(n)]
         self.lock = threading.RLock()
 
@@ -130,6 +136,8 @@ class Mailbox:
             gdr.signal_wait(arrived[pe:pe + 1], gdr.EQ, word)  # holds: orders the copy behind it
             left = word & (1 << _BITS) - 1
             if left != raw.numel() - at:  # another message, also where the sender gave the last one up
+                while not self._fits(pe, left):
+                    yield
                 raw, at = raw.new_empty(left), 0
             n = min(left, self.slot)
             raw[at:at + n].copy_(self.boxes[pe, :n])
@@ -141,11 +149,36 @@ class Mailbox:
                 self.kept.append((pe, raw))
                 self._hand_out()
 
+    def _wanted(self, pe: int, raw: Tensor) -> Message | None:
+        """The first recv that asked for it"""
+        key = tuple(raw[:_HEAD].view(torch.int64).tolist())
+        return next((m for m in self.recvs if m.pe in (pe, -1) and m.key == key), None)
+
+    def _fits(self, pe: int, nbytes: int) -> bool:
+        """What begins in the box of pe: a recv asks for it, or it can be kept."""
+        kept = [raw.numel() for of, raw in self.kept if of == pe]
+        if not kept or sum(kept) + nbytes <= self.room or self._wanted(pe, self.boxes[pe]):
+            self.full.pop(pe, None)
+            return True
+        self.full[pe] = int(self.boxes[pe, 8:_HEAD].view(torch.int64))
+        return False
+
+    def _in_the_way(self, message: Message) -> str:
+        """Of a recv: what it does not get past."""
+        texts = []
+        for pe, tag in self.full.items() if any(m is message for m in self.recvs) else ():
+            if message.pe in (pe, -1):
+                kept = [raw for of, raw in self.kept if of == pe]
+                texts.append(f"; {len(kept)} messages of PE {pe} are kept, {sum(raw.numel() for raw in kept)} bytes, of which no "
+                             f"recv has asked, the first with tag {int(kept[0][8:_HEAD].view(torch.int64))}, and the next, with "
+                             f"tag {tag}, has no room: recv them before, or set gdr.torch.process_group.kept_bytes, now "
+                             f"{self.room}, before init_process_group()")
+        return "".join(texts)
+
     def _hand_out(self) -> None:
-        """To the first recv that asked for it, in the order in which they came."""
+        """In the order in which they came."""
         for pe, raw in list(self.kept):
-            key = tuple(raw[:_HEAD].view(torch.int64).tolist())
-            m = next((m for m in self.recvs if m.pe in (pe, -1) and m.key == key), None)
+            m = self._wanted(pe, raw)
             if m is None:
                 continue
             self.recvs.remove(m)
@@ -207,8 +240,9 @@ class Mailbox:
             if self.moves != seen:
                 seen, end = self.moves, time.monotonic() + limit
             elif time.monotonic() > end:
+                why = self._in_the_way(message)
                 self._drop(message)
                 message.end()
-                raise gdr.Error(f"{message.what} within {limit:g} s", _ETIMEOUT)
+                raise gdr.Error(f"{message.what} within {limit:g} s{why}", _ETIMEOUT)
             else:
                 time.sleep(0)

@@ -27,11 +27,18 @@ def mem_pool() -> Any:
     A segment is a collective gdr_malloc(): between two of them all PEs make and drop the same tensors of the pool in the same
     order, those of one stream. Where they do not, sizes and PEs are named (gdr.Error's log, and torch's OutOfMemoryError), or
     the PE that does not come; where tensors lie at different places only same_place() tells. The pool and its tensors go
-    before finalize(), and behind `del pool` release() gives the segments back to the heap."""
+    before finalize(), and behind `del pool` release() gives the segments back to the heap.
+
+    It is one of the job's GPU, that of init(). A ValueError where another one is current; what asks it for memory of
+    another one later (use_mem_pool(pool, device=...)) gets torch's OutOfMemoryError, and the library's log says why."""
     global _allocator
-    _memory.workspace()
+    _, memory = _memory.workspace()
     if not gdr.on_gpu():
         raise RuntimeError("mem_pool: the heap is memory of the CPU, where torch has no pools: gdr.torch.empty()")
+    current, own = torch.cuda.current_device(), memory.device.index
+    if current != own:
+        raise ValueError(f"mem_pool: cuda:{current} is the current device, and the heap is memory of cuda:{own}: "
+                         f"torch.cuda.set_device({own}) first")
     if _allocator is None:
         _allocator = torch.cuda.memory.CUDAPluggableAllocator(_library.lib._name, "gdri_torch_alloc", "gdri_torch_free")
     return torch.cuda.MemPool(_allocator.allocator())

@@ -29,6 +29,7 @@ from ._functional import _staged
 from ._mailbox import Mailbox, bytes_of, fill
 
 _OPS = {"SUM": "sum", "AVG": "avg", "PRODUCT": "prod", "MIN": "min", "MAX": "max", "BAND": "and", "BOR": "or", "BXOR": "xor"}
+kept_bytes = 256 << 20  # of each sender's messages that no recv has asked for: _mailbox.py; of the next default group
 _lock, _last_use = threading.RLock(), None
 _box: Mailbox | None = None
 
@@ -278,7 +279,7 @@ def _begin(store: Any, rank: int, n: int) -> Callable[[], None]:
         _shared(store, rank, gdr.get_uniqueid, lambda name: _memory.init(uniqueid=name, pe=rank, n_pes=n))
     elif not staged:
         _memory.stage()
-    _box, _last_use = Mailbox(), None
+    _box, _last_use = Mailbox(kept_bytes), None
 
     def end() -> None:
         global _box
