@@ -17,10 +17,18 @@
 void pair_options(struct gdri_options *opt, const char *const *settings)
 {
 	static char *const empty[] = {NULL};
+	static const char *const passed[] = {"OFI_PROVIDER", "OFI_DOMAIN"}; /* by the environment of a test */
 	char name[64], why[256] = "no '='";
 	const char *eq;
+	size_t i;
 
 	gdri_options_read(opt, empty);
+	for (i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		snprintf(name, sizeof(name), "GDR_%s", passed[i]);
+		eq = getenv(name);
+		if (eq && gdri_option_set(opt, passed[i], eq, why, sizeof(why)))
+			abort();
+	}
 	for (; settings && *settings; settings++) {
 		eq = strchr(*settings, '=');
 		snprintf(name, sizeof(name), "%.*s", (int)(eq ? eq - *settings : 0), *settings);

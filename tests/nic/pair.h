@@ -34,7 +34,7 @@ struct pair {
 	int failed; /* number of the step that failed first, 0: none */
 };
 
-/* Default options from the table, then "NAME=value" strings, NULL at the end. */
+/* Default options from the table and the provider of the environment, then "NAME=value" strings, NULL at the end. */
 void pair_options(struct gdri_options *opt, const char *const *settings);
 
 /* `other`: the options of PE 1 if they differ (not in the shape of the queues), else NULL. 0 or the

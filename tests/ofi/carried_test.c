@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -93,12 +94,14 @@ static void test_carried(void **state)
 {
 	static const char *const settings[] = {"QP_DEPTH=128", "QPS_PER_PE=1", NULL};
 	struct gdri_options opt;
+	const char *provider = getenv("GDR_OFI_PROVIDER");
 	uint64_t ping, pong, i, n_left = 0;
 	struct pair p;
 
 	(void)state;
 	pair_options(&opt, settings);
 	assert_int_equal(pair_up(&p, &opt, NULL), 0);
+	assert_memory_equal(p.pe[0].nic->name, provider, strlen(provider));
 	for (i = 1; i <= ROUNDS; i++) {
 		hold(&p);
 		ping = put(&p, 0, i);
