@@ -31,16 +31,17 @@ static const struct quirk {
 	const char *name;
 	bool by_name; /* never chosen by itself */
 	const char *ports; /* listens for TCP: its options for the ports, before _LOW_RANGE and _HIGH_RANGE */
+	bool lands; /* see gdri_ofi_fabric; what it receives it tells of by a call of the kernel */
 } quirks[] = {
-	{"tcp;ofi_rxm", false, "FI_TCP_PORT"},
-	{"tcp", false, "FI_TCP_PORT"},
-	{"shm", true, NULL}, /* one node alone */
-	{"net", true, "FI_NET_PORT"}, /* tcp of messages, in development */
-	{"net;ofi_rxm", true, "FI_NET_PORT"},
-	{"udp;ofi_rxd", true, NULL}, /* slow, and tcp is there where it is */
-	{"UDP;ofi_rxd", true, NULL},
-	{"sockets", true, NULL}, /* superseded by tcp */
-	{"ofi_mrail", true, NULL},
+	{"tcp;ofi_rxm", false, "FI_TCP_PORT", true},
+	{"tcp", false, "FI_TCP_PORT", false}, /* from 1.18 on: receives as it writes */
+	{"shm", true, NULL, false}, /* one node alone */
+	{"net", true, "FI_NET_PORT", false}, /* tcp of messages, in development */
+	{"net;ofi_rxm", true, "FI_NET_PORT", false},
+	{"udp;ofi_rxd", true, NULL, false}, /* slow, and tcp is there where it is */
+	{"UDP;ofi_rxd", true, NULL, false},
+	{"sockets", true, NULL, false}, /* superseded by tcp */
+	{"ofi_mrail", true, NULL, false},
 };
 
 /* NULL: no row. */
@@ -59,6 +60,14 @@ const char *gdri_ofi_ports(const struct fi_info *info)
 	const struct quirk *q = quirk_of(info);
 
 	return q ? q->ports : NULL;
+}
+
+/* A thread of the provider's own would move bytes while others look. */
+static bool quirk_lands(const struct fi_info *info)
+{
+	const struct quirk *q = quirk_of(info);
+
+	return q && q->lands && info->domain_attr->data_progress == FI_PROGRESS_MANUAL;
 }
 
 /* ---- the library ---- */
@@ -375,6 +384,7 @@ static int fabric_begin(struct gdri_ofi_fabric *f, bool hmem, const char **call)
 	f->mr_keys = mode & FI_MR_PROV_KEY;
 	f->mr_bound = mode & FI_MR_ENDPOINT;
 	f->mr_raw = mode & FI_MR_RAW;
+	f->lands = quirk_lands(f->info);
 	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
 	rc = fabric_start(f, hmem, call);
 	if (!rc)

@@ -37,6 +37,7 @@ struct gdri_ofi_fabric {
 	struct fid_ep *ep;
 	bool mr_local, mr_virt, mr_keys, mr_bound, mr_raw; /* of info->domain_attr->mr_mode */
 	bool delivers;				   /* has FI_DELIVERY_COMPLETE */
+	bool lands; /* bytes of a write come from the first to the last, by who asks for completions alone */
 	size_t message;				   /* most bytes that one has */
 	bool reaches_gpus; /* memory of GPUs can be registered, and moves without a call of CUDA's */
 	struct gdri_ofi_keys keys;		   /* where the program chooses them */

@@ -21,6 +21,7 @@ struct ofi_address {
 	uint32_t n_proxies, name_len[OFI_PROXIES];
 	uint64_t token;
 	struct gdri_ofi_part heap[OFI_PROXIES]; /* as each has it registered */
+	struct gdri_ofi_landing landing[OFI_PROXIES];
 	char provider[64];
 	uint8_t names[GDRI_OFI_NAME]; /* one behind the other */
 };
@@ -257,6 +258,7 @@ static void address_names(struct gdri_ofi_net *t, struct ofi_address *a)
 		len = rc ? 0 : len;
 		a->name_len[i] = (uint32_t)len;
 		a->heap[i] = ofi_memory(t, i)->regions[0].part;
+		a->landing[i] = gdri_ofi_landing(t->proxies[i]);
 	}
 	a->n_proxies = (uint32_t)i;
 }
@@ -315,6 +317,7 @@ static int connect_peer(struct gdri_ofi_proxy *t, const struct ofi_address *a, i
 				 rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken");
 	p->token = a->token + (uint64_t)t->index;
 	p->message = a->message < t->net->message ? a->message : t->net->message;
+	p->landing = gdri_ofi_landing_of(t, pe, a->landing[t->index]);
 	p->list = a->list;
 	gdri_ofi_parts_take(&t->fabric, p, &a->heap[t->index], 1);
 	return 0;

@@ -21,6 +21,9 @@
 #define OFI_MESSAGE  8192u	/* bytes, all told; where memory of GPUs is staged, up to */
 #define OFI_MESSAGE_MOST 65536u
 #define OFI_WINDOW   4u		/* requests to a PE that are without reply */
+#define OFI_MARK     64u	/* bytes behind the longest message: its mark is in the last eight */
+#define OFI_LANDING  (2 * OFI_WINDOW) /* of a PE: its requests, then its replies, by number */
+#define OFI_IS_MARK  (1ull << 63) /* in the byte that comes last */
 #define OFI_COMMANDS 128u	/* in a request */
 #define OFI_SHORT    2048u	/* bytes of reads and writes that go as commands */
 #define OFI_OPS	     64u	/* entries of a queue that are under way; a power of two */
@@ -37,13 +40,19 @@
 enum gdri_ofi_kind { OFI_REQUEST = 1, OFI_REPLY, OFI_PROBE, OFI_LEAVES };
 
 /* In front of each. Behind it: commands or answers, each with its data, at multiples of 8; no answers of puts that are
- * all done. Behind the commands of a request may be replies, each with a head. */
+ * all done. Behind the commands of a request may be replies, each behind a gdri_ofi_carried. */
 struct gdri_ofi_head {
 	uint64_t token; /* the receiver's: what others send is dropped */
 	uint32_t seq;	/* of requests to this PE; a reply has its request's */
 	uint32_t bytes; /* behind the head */
 	uint16_t pe, kind;
 	uint32_t n; /* commands or answers */
+};
+
+/* In place of its head, of which the request's says the rest. */
+struct gdri_ofi_carried {
+	uint32_t seq;
+	uint16_t bytes, n;
 };
 
 enum gdri_ofi_verb { OFI_PUT = 1, OFI_GET, OFI_AMO, OFI_LIST };
@@ -65,13 +74,14 @@ struct gdri_ofi_answer {
 
 struct gdri_ofi_ctx {
 	struct fi_context2 fi; /* the provider's, while it has the operation */
-	enum gdri_ofi_what { OFI_RECEIVES, OFI_SENDS, OFI_MOVES } what;
+	/* LANDS: another PE writes it here */
+	enum gdri_ofi_what { OFI_RECEIVES, OFI_SENDS, OFI_MOVES, OFI_LANDS } what;
 	int peer;
 };
 
 struct gdri_ofi_message {
 	struct gdri_ofi_ctx ctx;
-	struct gdri_ofi_head *head; /* gdri_ofi_net.message bytes */
+	struct gdri_ofi_head *head; /* gdri_ofi_net.message bytes; of one that lands, where it begins */
 	uint32_t used;		    /* of them; of one that came all of them */
 	struct gdri_ofi_message *next; /* that came: gdri_ofi_proxy.read */
 	bool ready, sent;	    /* to be sent; the provider has it */
@@ -142,9 +152,18 @@ struct gdri_ofi_request {
 	} asked[OFI_COMMANDS];
 };
 
+/* Where messages land, by RMA, if the provider's writes come as gdri_ofi_fabric.lands says: of each other PE the
+ * requests of a window and the replies to one. A message ends where its place ends, with a mark: how many bytes it has,
+ * and OFI_IS_MARK. */
+struct gdri_ofi_landing {
+	uint64_t addr, key; /* for RMA */
+	uint32_t place;	    /* bytes of one; 0: it has none, and receives */
+};
+
 struct gdri_ofi_peer {
 	fi_addr_t addr;
 	uint64_t token;
+	struct gdri_ofi_landing landing; /* its, for this PE */
 	uint32_t message; /* bytes of one, either way */
 	uint32_t list, asked; /* number of its list of parts; of the list that was asked for */
 	bool asks;	      /* the answer is to come */
@@ -181,6 +200,9 @@ struct gdri_ofi_proxy {
 
 	uint32_t n_received;
 	struct gdri_ofi_message *received; /* [n_received] */
+	uint8_t *landing;		   /* NULL: all is received */
+	struct fid_mr *landing_mr;
+	struct gdri_ofi_message *landed;   /* [n_pes - 1][OFI_LANDING] */
 	struct gdri_ofi_message *read;	   /* of these what the provider has to get again */
 	uint32_t n_unsent;		   /* for which the provider had no room */
 	uint8_t *space;			   /* of all messages */
@@ -253,8 +275,21 @@ static inline void gdri_ofi_stage_end(struct gdri_ofi_proxy *t)
 /* message.c: sending, receiving */
 int gdri_ofi_messages_open(struct gdri_ofi_proxy *t);
 void gdri_ofi_messages_close(struct gdri_ofi_proxy *t);
-/* It is read, and stays as it is until the next round, which gives it to the provider. */
-void gdri_ofi_read(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m);
+/* For the record that PEs exchange. */
+struct gdri_ofi_landing gdri_ofi_landing(const struct gdri_ofi_proxy *t);
+/* This PE's part of the other one's, which told it. */
+struct gdri_ofi_landing gdri_ofi_landing_of(const struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_landing told);
+/* The next that has landed, from place *from on, and its bytes; NULL: none. A request stays there until its reply goes,
+ * a reply until the next request of its place goes. */
+struct gdri_ofi_message *gdri_ofi_landed(struct gdri_ofi_proxy *t, uint32_t *from, size_t *len);
+/* It is read, and stays as it is until the next round, which gives it to the provider, unless it landed. */
+static inline void gdri_ofi_read(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m)
+{
+	if (m->ctx.what == OFI_LANDS)
+		return;
+	m->next = t->read;
+	t->read = m;
+}
 /* Gives the provider all that is read. */
 void gdri_ofi_receive(struct gdri_ofi_proxy *t);
 /* Fills the head. */
@@ -266,7 +301,13 @@ void gdri_ofi_tell(struct gdri_ofi_proxy *t, int pe, enum gdri_ofi_kind kind);
 /* Begins a message. */
 void gdri_ofi_clear(struct gdri_ofi_message *m);
 /* Room for len bytes, a multiple of 8, behind what is there; the caller knows that there is. */
-void *gdri_ofi_append(struct gdri_ofi_message *m, size_t len);
+static inline void *gdri_ofi_append(struct gdri_ofi_message *m, size_t len)
+{
+	void *at = (uint8_t *)m->head + m->used;
+
+	m->used += (uint32_t)len;
+	return at;
+}
 /* What data takes whose words lie in the message as they lie in the heap. */
 static inline uint32_t gdri_ofi_padded(uint64_t offset, uint32_t len)
 {
@@ -310,7 +351,8 @@ void gdri_ofi_flush(struct gdri_ofi_proxy *t, int pe);
 void gdri_ofi_land(struct gdri_ofi_proxy *t, int pe);
 /* They will not be sent. */
 void gdri_ofi_drop(struct gdri_ofi_proxy *t, int pe);
-void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *reply);
+/* To this request; n answers, all in `left` bytes. */
+void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, uint32_t seq, uint32_t n, const uint8_t *at, uint32_t left);
 
 /* queue.c: entries */
 /* Takes what is posted as far as there is room; whether it took any. */

@@ -114,15 +114,21 @@ static bool proxy_is_head(const struct gdri_ofi_proxy *t, const struct gdri_ofi_
 static void proxy_carried(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m)
 {
 	const struct gdri_ofi_head *h = m->head;
-	size_t left = m->used;
+	const struct gdri_ofi_carried *c;
+	const uint8_t *at;
+	uint32_t left;
 
-	while (left) {
-		left -= sizeof(*h) + h->bytes;
-		h = (const struct gdri_ofi_head *)(const void *)((const uint8_t *)(h + 1) + h->bytes);
-		if (!proxy_is_head(t, h, left) || h->kind != OFI_REPLY || h->pe != m->head->pe ||
-		    t->peers[h->pe].lost)
+	if (!m->used)
+		return;
+	left = m->used - (uint32_t)sizeof(*h) - h->bytes;
+	at = (const uint8_t *)(h + 1) + h->bytes;
+	for (; left >= sizeof(*c) && !t->peers[h->pe].lost; at += c->bytes, left -= c->bytes) {
+		c = (const void *)at;
+		at += sizeof(*c);
+		left -= (uint32_t)sizeof(*c);
+		if (c->bytes % 8 || c->bytes > left)
 			break;
-		gdri_ofi_replied(t, h->pe, h);
+		gdri_ofi_replied(t, h->pe, c->seq, c->n, at, c->bytes);
 	}
 	m->used = 0;
 }
@@ -158,10 +164,25 @@ static void proxy_received(struct gdri_ofi_proxy *t, struct gdri_ofi_message *m,
 		return;
 	}
 	if (h->kind == OFI_REPLY && !p->lost)
-		gdri_ofi_replied(t, h->pe, h);
+		gdri_ofi_replied(t, h->pe, h->seq, h->n, (const uint8_t *)(h + 1), h->bytes);
 	if (h->kind == OFI_LEAVES)
 		gdri_ofi_lost(t, h->pe, "it has left the job");
 	gdri_ofi_read(t, m);
+}
+
+/* What is behind a request is read at once: the next one may come to its place when the reply has gone. */
+static bool proxy_landed(struct gdri_ofi_proxy *t)
+{
+	struct gdri_ofi_message *m;
+	bool any = false;
+	uint32_t i = 0;
+	size_t len;
+
+	for (; (m = gdri_ofi_landed(t, &i, &len)); any = true) {
+		proxy_received(t, m, len);
+		proxy_carried(t, m);
+	}
+	return any;
 }
 
 static void proxy_done(struct gdri_ofi_proxy *t, struct gdri_ofi_ctx *c, size_t len)
@@ -211,12 +232,13 @@ static bool proxy_poll(struct gdri_ofi_proxy *t)
 	struct fi_cq_msg_entry got[READ_MOST];
 	struct fi_cq_err_entry e = {0};
 	ssize_t n = fi_cq_read(t->fabric.cq, got, READ_MOST), i;
+	bool any = t->landing && proxy_landed(t); /* before a word that the PE leaves, or that it is lost */
 
 	for (i = 0; i < n; i++)
 		proxy_done(t, got[i].op_context, got[i].len);
 	if (n == -FI_EAVAIL && fi_cq_readerr(t->fabric.cq, &e, 0) > 0)
 		proxy_failed(t, &e);
-	return n > 0 || n == -FI_EAVAIL;
+	return any || n > 0 || n == -FI_EAVAIL;
 }
 
 /* ---- rounds ---- */

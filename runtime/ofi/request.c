@@ -253,31 +253,30 @@ static void reply_ends(struct gdri_ofi_peer *p, struct gdri_ofi_request *r, bool
 }
 
 /* Of puts that are all done there are no answers. */
-static bool reply_is_plain(const struct gdri_ofi_request *r, const struct gdri_ofi_head *reply)
+static bool reply_is_plain(const struct gdri_ofi_request *r, uint32_t n, uint32_t bytes)
 {
 	uint32_t i;
 
-	if (reply->bytes || reply->n != r->n)
+	if (bytes || n != r->n)
 		return false;
 	for (i = 0; i < r->n && r->asked[i].verb == OFI_PUT; i++)
 		;
 	return i == r->n;
 }
 
-void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, const struct gdri_ofi_head *reply)
+void gdri_ofi_replied(struct gdri_ofi_proxy *t, int pe, uint32_t seq, uint32_t n, const uint8_t *at, uint32_t left)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
-	struct gdri_ofi_request *r = &p->requests[reply->seq % OFI_WINDOW];
-	const uint8_t *at = (const uint8_t *)(reply + 1);
-	uint32_t i, len, left = reply->bytes, failures = t->memory.failures;
+	struct gdri_ofi_request *r = &p->requests[seq % OFI_WINDOW];
+	uint32_t i, len, failures = t->memory.failures;
 
-	if (!r->waits || r->source || r->seq != reply->seq)
+	if (!r->waits || r->source || r->seq != seq)
 		return;
-	if (reply_is_plain(r, reply)) {
+	if (reply_is_plain(r, n, left)) {
 		reply_ends(p, r, true);
 		return;
 	}
-	for (i = 0; i < r->n && i < reply->n; i++, at += len, left -= len) {
+	for (i = 0; i < r->n && i < n; i++, at += len, left -= len) {
 		len = reply_one(t, p, &r->asked[i], at, left);
 		if (!len)
 			break;

@@ -262,12 +262,19 @@ void gdri_ofi_carry(struct gdri_ofi_proxy *t, int pe, struct gdri_ofi_message *r
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
 	struct gdri_ofi_message *reply = p->replies;
-	uint32_t i;
+	struct gdri_ofi_carried c;
+	uint32_t i, bytes;
 
 	for (i = 0; t->n_owed && i < OFI_WINDOW; i++, reply++) {
-		if (!reply->owed || reply->used > CARRIED || request->used + reply->used > p->message)
+		if (!reply->owed)
 			continue;
-		memcpy(gdri_ofi_append(request, reply->used), reply->head, reply->used);
+		bytes = reply->used - (uint32_t)sizeof(*reply->head);
+		if (bytes > CARRIED || request->used + sizeof(c) + bytes > p->message)
+			continue;
+		c = (struct gdri_ofi_carried){reply->head->seq, (uint16_t)bytes, (uint16_t)reply->head->n};
+		memcpy(gdri_ofi_append(request, sizeof(c)), &c, sizeof(c));
+		if (bytes)
+			memcpy(gdri_ofi_append(request, bytes), reply->head + 1, bytes);
 		reply_settles(t, reply);
 		t->n_carried++;
 	}
