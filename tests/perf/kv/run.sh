@@ -4,10 +4,11 @@
 # gdr has a signal for each page (each), or one for the first and one for all (one), as its peers have notifications.
 # Beside it by each transport the same pages by NIXL (the first of NIXL_PYTHON, python3 that has the wheel; its backend UCX)
 # and by UCX itself (its headers and cc), in turn, ROUNDS times, medians. A peer that is not there is "absent" in its rows.
-# GPUS=1: memory of two GPUs, by mapped memory alone, beside NIXL; BLOCKS of a kernel. WAYS: which of the ways below.
+# GPUS=1: memory of two GPUs, by mapped memory alone, beside NIXL, without mpirun; BLOCKS of a kernel. WAYS: which of the ways below.
 
 nixl_python=${NIXL_PYTHON:-python3}
-mib=${MIB:-8} timed=${TIMED:-15} on=${GPUS:+cuda}
+on=${GPUS:+cuda}
+mib=${MIB:-$([ -n "$on" ] && echo 64 || echo 8)} timed=${TIMED:-15}
 export NIXL_LOG_LEVEL=WARN UCX_WARN_UNUSED_ENV_VARS=n CUDA_MODULE_LOADING=EAGER
 
 # Each prints "BYTES us GB/s pages", or nothing.
@@ -27,7 +28,13 @@ kv_gdr() # signals way size
 	shift
 	local transport=$1 pre="" program=$bin/tests/perf/pages
 	case $1 in tcp | shm) transport=ofi ;; softhca) transport=nic pre=$hca ;; mapped) transport=p2p ;; esac
-	[ -z "$on" ] || program=$bin/tests/perf/cuda/pages
+	[ -z "$on" ] || {
+		# shellcheck disable=SC2086
+		GDR_HEAP_SIZE=256m GDR_BOOTSTRAP=env MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 10000)) \
+			GDR_TRANSPORTS=p2p LIMIT=${LIMIT:-60} "$here/../launch/plain" 2 \
+			"$bin/tests/perf/cuda/pages" $signals "$2" "$mib" "$timed" ${BLOCKS:-} </dev/null 2>>"$out/kv.err"
+		return
+	}
 	# shellcheck disable=SC2086
 	GDR_TRANSPORTS=$transport GDR_OFI_PROVIDER=$1 timeout -k 5 "${LIMIT:-60}" mpirun --allow-run-as-root --oversubscribe \
 		--bind-to none -n 1 $first $pre "$program" $signals "$2" "$mib" "$timed" ${BLOCKS:-} : \
