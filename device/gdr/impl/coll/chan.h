@@ -126,23 +126,27 @@ GDR_DEVICE uint8_t *gdri_chan_slot(const struct gdri_coll *c, int of, uint32_t s
 	return c->team->slots + (uint64_t)i * c->team->slot_size;
 }
 
-/* A message to the member of the team. */
-GDR_DEVICE struct gdri_operation gdri_chan_message(const struct gdri_coll *c, int member, void *dst, const void *src,
-						   size_t len)
+/* A message to the member of the team, dst NULL: to the slot. */
+GDRI_NOINLINE void gdri_chan_message(const struct gdri_coll *c, int member, struct gdri_operation *o, void *dst,
+				     const void *src, size_t len)
 {
-	return gdri_coll_message(c->dev, c->scope, gdri_team_pe(c->team, member), c->team->queue, dst, src, len);
+	if (!dst)
+		dst = gdri_chan_slot(c, c->team->me, gdri_chan_count(&c->team->chan[member].sent) + 1);
+	*o = gdri_coll_message(c->dev, c->scope, gdri_team_pe(c->team, member), c->team->queue, dst, src, len);
 }
 
-/* First thread. The message, whose bytes were stored already where the member is mapped. */
-GDRI_FRAMELESS int gdri_chan_post(const struct gdri_coll *c, int member, struct gdri_operation *o)
+/* First thread. The word of the message, whose bytes were stored already where the member is mapped. 1: it is not, and
+ * the message is to be posted. sends: it counts. */
+GDRI_NOINLINE int gdri_chan_stored(const struct gdri_coll *c, int member, struct gdri_operation *o, uint32_t sends)
 {
 	struct gdri_chan *ch = &c->team->chan[member];
-	uint32_t got = gdri_chan_count(&ch->got);
+	uint32_t got = gdri_chan_count(&ch->got), sent = gdri_chan_count(&ch->sent) + sends;
 
 	gdri_st_relaxed_gpu_u32(&ch->told, got);
+	gdri_st_relaxed_gpu_u32(&ch->sent, sent);
 	o->sig = &c->team->chan[c->team->me].word;
-	o->value = (uint64_t)got << 32 | gdri_chan_count(&ch->sent);
-	return gdri_coll_post(c->dev, o);
+	o->value = (uint64_t)got << 32 | sent;
+	return gdri_coll_stored(c->dev, o);
 }
 
 /* Until a slot of member `to` of the team is free. */
@@ -177,19 +181,14 @@ GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, c
 				 size_t len)
 {
 	int member = gdri_coll_member(c, to), ret;
-	uint32_t *sent = &c->team->chan[member].sent;
 	struct gdri_operation o;
 
-	if (!dst) /* read before the sync behind which the first thread counts on */
-		dst = gdri_chan_slot(c, c->team->me, gdri_chan_count(sent) + 1);
-	o = gdri_chan_message(c, member, dst, src, len);
+	gdri_chan_message(c, member, &o, dst, src, len); /* behind the sync in this the first thread counts on */
 	ret = gdri_chan_store(c, member, &o);
 	if (ret)
 		return ret;
-	if (!gdri_scope_rank(c->scope)) {
-		gdri_st_relaxed_gpu_u32(sent, gdri_chan_count(sent) + 1);
-		ret = gdri_chan_post(c, member, &o);
-	}
+	if (!gdri_scope_rank(c->scope) && gdri_chan_stored(c, member, &o, 1))
+		ret = gdri_post_memory(c->dev, &o);
 	return gdri_scope_bcast(c->scope, ret);
 }
 
@@ -229,8 +228,8 @@ GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
 		got = gdri_chan_count(&ch->got) + 1;
 		gdri_st_relaxed_gpu_u32(&ch->got, got);
 		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2) {
-			o = gdri_chan_message(c, member, 0, 0, 0);
-			ret = gdri_chan_post(c, member, &o);
+			gdri_chan_message(c, member, &o, 0, 0, 0);
+			ret = gdri_chan_stored(c, member, &o, 0) ? gdri_post_word(c->dev, &o) : 0;
 		}
 	}
 	return gdri_scope_bcast(c->scope, ret);
