@@ -11,7 +11,7 @@ on=${GPUS:+cuda}
 mib=${MIB:-$([ -n "$on" ] && echo 64 || echo 8)} timed=${TIMED:-15}
 export NIXL_LOG_LEVEL=WARN UCX_WARN_UNUSED_ENV_VARS=n CUDA_MODULE_LOADING=EAGER
 
-# Each prints "BYTES us GB/s pages", or nothing.
+# Each prints "BYTES us GB/s pages", or nothing. UCX logs on stdout, too.
 kv_each() # way size
 {
 	kv_gdr each "$@"
@@ -47,7 +47,7 @@ kv_nixl() # without tcp NIXL has no active messages; what tcp and shared memory 
 	case $1 in mapped | shm) tls=shm,tcp,self ;; softhca) return ;; esac
 	[ -z "$on" ] || tls=cuda_copy,cuda_ipc,tcp,self
 	UCX_TLS=$tls timeout -k 5 "${LIMIT:-60}" "$nixl_python" "$here/kv/nixl_pages.py" "$2" "$mib" "$timed" $on \
-		</dev/null 2>>"$out/kv.err"
+		</dev/null 2>>"$out/kv.err" | grep "^$2 "
 }
 
 kv_ucx()
