@@ -41,7 +41,8 @@ static int ops_bring(struct gdri_state *st, const struct gdri_request *q, const 
 	return ret;
 }
 
-/* Where the NIC cannot write to q->src, and where a kernel asks, the value is waited for. */
+/* Where the NIC cannot write to q->src, and where a kernel asks, the value is waited for: of a mapped PE, too, whose
+ * words the NIC changes where it does those of any other PE. */
 static int ops_fetch_nbi(struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	struct gdri_request waited = *q;
@@ -51,7 +52,7 @@ static int ops_fetch_nbi(struct gdri_state *st, const struct gdri_request *q, co
 
 	if (!fetch)
 		return gdri_fail(-GDR_EINVAL, "%s: fetch is NULL", call);
-	if (!st->cuda && !gdri_staging_needed(st, fetch, q->size, q->pe, false))
+	if (!st->cuda && gdri_staging_is_known(st->dev, fetch, q->size, false))
 		return ops_run(st, q, call);
 	waited.src = NULL;
 	ret = gdri_request_run(st, &waited, call, &answer);

@@ -25,8 +25,7 @@ struct gdri_staging {
 	struct half half[2];
 };
 
-/* Memory of a put or get that the NIC finds by itself. */
-static bool staging_is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe)
+bool gdri_staging_is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe)
 {
 	uint64_t p = (uint64_t)(uintptr_t)ptr, off = gdri_heap_offset(dev, ptr), size;
 	uint32_t i, n = gdri_ld_acquire_sys_u32(&dev->n_buffers); /* pairs with host/register.c's release */
@@ -47,7 +46,7 @@ bool gdri_staging_needed(const struct gdri_state *st, const void *local, size_t 
 {
 	if (!len || st->cuda || st->peers[pe].base || (to_pe && len <= GDRI_INLINE_MAX))
 		return false;
-	return !staging_is_known(st->dev, local, len, to_pe);
+	return !gdri_staging_is_known(st->dev, local, len, to_pe);
 }
 
 static int open_staging(struct gdri_state *st)

@@ -9,8 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gdri_dev;
 struct gdri_state;
 struct gdri_staging;
+
+/* Does the NIC find the memory by itself? to_pe: to read it; else to write there. */
+bool gdri_staging_is_known(const struct gdri_dev *dev, const void *ptr, size_t len, bool to_pe);
 
 /* Does the way to PE pe need it? to_pe: of a put, whose source it is; else it is where a get puts what it reads. */
 bool gdri_staging_needed(const struct gdri_state *st, const void *local, size_t len, int pe, bool to_pe);
