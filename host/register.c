@@ -47,10 +47,10 @@ static int find_slot(const struct gdri_state *st, uint64_t addr, uint64_t len, u
 /* What no path can read: the NIC would refuse it, a copy end the process. Memory of a GPU is the driver's to judge. */
 static int register_check_mapped(const struct gdri_state *st, const void *addr, size_t len, bool *read_only)
 {
-	bool writable = true;
-	uintptr_t hole = st->cuda && gdri_cuda_is_device(st->cuda, addr) ? 0 : gdri_mapped_hole(addr, len, &writable);
+	struct gdri_mapped is = {.writable = true};
+	uintptr_t hole = st->cuda && gdri_cuda_is_device(st->cuda, addr) ? 0 : gdri_mapped_hole(addr, len, &is);
 
-	*read_only = !writable;
+	*read_only = !is.writable;
 	if (!hole)
 		return 0;
 	return gdri_fail(-GDR_EINVAL,

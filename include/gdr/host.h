@@ -164,8 +164,9 @@ GDR_API int gdr_heap_list(struct gdr_heap_object *out, int max);
 /* Collective, len the same on all PEs. Makes the program's own pages [addr, addr + len), which may
  * lie elsewhere on each PE, part of the heap, and returns their symmetric address: from then on both
  * addresses name the same memory, in which everything is as it was. addr and len are multiples of the
- * page: memory of mmap and aligned_alloc, and static data (GDR_SYMMETRIC). The pages must be writable,
- * and nobody may write to them during the call; a child that is forked later shares them. Device code
+ * page: memory of mmap and aligned_alloc, and static data (GDR_SYMMETRIC). The pages must be writable
+ * and the process's own: MAP_SHARED is refused, for the file, mapping or process that shares them would keep the old
+ * ones. Nobody may write to them during the call; a child that is forked later shares them. Device code
  * and transfers take the returned address. NULL on failure, on all PEs, gdr_host_status() says why. Where the
  * heap is a GPU's: memory that cuMemCreate gave, exportable as descriptor or as handle of the fabric, from its
  * begin; for PEs that are reached through queues GPUDirect-capable. Or, where all device code was compiled with

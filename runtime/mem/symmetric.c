@@ -24,7 +24,7 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 				  size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	bool writable;
+	struct gdri_mapped is;
 
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
 		return "this is no memory";
@@ -36,9 +36,12 @@ const char *gdri_symmetric_refuse(const struct gdri_heap *heap, const struct gdr
 		if (symmetric_overlap(addr, len, all->addr, all->len))
 			return "a part of it is registered already";
 	}
-	if (gdri_mapped_hole(addr, len, &writable))
+	if (gdri_mapped_hole(addr, len, &is))
 		return "a part of it is no memory of this process that can be read";
-	return writable ? NULL : "a part of it cannot be written";
+	if (is.shared)
+		return "a part of it is shared (MAP_SHARED) with a file, another mapping or another process, which "
+		       "would not see what is written from now on; register private memory";
+	return is.writable ? NULL : "a part of it cannot be written";
 }
 
 /* Mapped elsewhere and moved into place: a mapping that fails in place may have taken the old pages. */
@@ -157,21 +160,22 @@ const struct gdri_symmetric *gdri_symmetric_named(const struct gdri_symmetric *a
 	return all;
 }
 
-uintptr_t gdri_mapped_hole(const void *addr, size_t len, bool *writable)
+uintptr_t gdri_mapped_hole(const void *addr, size_t len, struct gdri_mapped *is)
 {
 	uintptr_t at = (uintptr_t)addr, end = at + len;
 	FILE *f = fopen("/proc/self/maps", "re");
 	unsigned long from, to;
 	char may[5];
 
-	*writable = true;
+	*is = (struct gdri_mapped){.writable = true};
 	/* in the order of addresses; what follows on the line is a name */
 	while (f && at < end && fscanf(f, "%lx-%lx %4s%*[^\n]", &from, &to, may) == 3) {
 		if (to <= at)
 			continue;
 		if (from > at || may[0] != 'r')
 			break;
-		*writable &= may[1] == 'w';
+		is->writable &= may[1] == 'w';
+		is->shared |= may[3] == 's';
 		at = to;
 	}
 	if (!f)

@@ -47,8 +47,13 @@ void *gdri_symmetric_name(const struct gdri_symmetric *s);
 /* Of one that is in no list. */
 void gdri_symmetric_end(struct gdri_symmetric *s);
 
+struct gdri_mapped {
+	bool writable; /* all of it */
+	bool shared;   /* some of it, by MAP_SHARED: with a file, another mapping or another process */
+};
+
 /* Which bytes of [addr, addr + len), which does not wrap, cannot be read: the first such address, or 0: all can.
- * *writable: they can be written, too. Where /proc is not mounted nobody knows, and nothing is refused. */
-uintptr_t gdri_mapped_hole(const void *addr, size_t len, bool *writable);
+ * Where /proc is not mounted nobody knows, and nothing is refused. */
+uintptr_t gdri_mapped_hole(const void *addr, size_t len, struct gdri_mapped *is);
 
 #endif

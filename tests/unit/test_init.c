@@ -528,6 +528,7 @@ static int body_forks(int pe, int n)
 static int body_buffers(int pe, int n)
 {
 	char *page = mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	static char buf[70][64];
 	int i;
 
@@ -543,6 +544,9 @@ static int body_buffers(int pe, int n)
 	JOB_CHECK(!gdr_symmetric_register((void *)4096, 4096) && !gdr_symmetric_register(page, 12288));
 	JOB_CHECK(strstr(job_stderr(), "a part of it is no memory of this process"));
 	munmap(page, 12288);
+	JOB_CHECK(shared != MAP_FAILED && !gdr_symmetric_register(shared, 4096));
+	JOB_CHECK(strstr(job_stderr(), "a part of it is shared (MAP_SHARED)"));
+	JOB_CHECK(!gdr_buffer_register(shared, 4096) && !gdr_buffer_unregister(shared) && !munmap(shared, 4096));
 	for (i = 0; i < 64; i++)
 		JOB_CHECK(!gdr_buffer_register(buf[i], 64));
 	JOB_CHECK(gdr_buffer_register(buf[64], 64) == -GDR_ENOMEM);

@@ -66,7 +66,7 @@ static void kinds(struct reg *a)
 	static uint8_t fixed[LEN];
 	uint8_t stack[LEN], *mapped, *heap = (uint8_t *)malloc(LEN);
 
-	mapped = (uint8_t *)mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	mapped = (uint8_t *)mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(heap && mapped != MAP_FAILED);
 	one(a, fixed);
 	one(a, stack);
