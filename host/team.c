@@ -106,8 +106,9 @@ int gdr_team_split_strided(gdr_team_t parent, int start, int stride, int size,
 		return ret;
 	call.hash = gdri_hash(gdri_hash(gdri_hash(1, (uint64_t)start), (uint64_t)stride), (uint64_t)size);
 	if (size < 1 || size > t->n || (!stride && size > 1)) {
-		status = gdri_fail(-GDR_EINVAL, "%s: %d PEs with stride %d of a team of %d", call.what, size, stride,
-				   t->n);
+		status = gdri_fail(-GDR_EINVAL,
+				   "%s: %d PEs with stride %d of a team of %d: 1 to %d PEs, and a stride that is not 0",
+				   call.what, size, stride, t->n, t->n);
 		size = 0;
 	}
 	members = calloc((size_t)size + 1, sizeof(*members));
@@ -229,7 +230,7 @@ int gdr_team_split_2d(gdr_team_t parent, int xrange, const gdr_team_config_t *xa
 	y.config = yaxis_config;
 	y.mask = yaxis_mask;
 	if (xrange < 1)
-		status = gdri_fail(-GDR_EINVAL, "%s: xrange is %d", x.what, xrange);
+		status = gdri_fail(-GDR_EINVAL, "%s: xrange is %d, and has to be 1 at least", x.what, xrange);
 	if (status)
 		return team_make(st, parent, &x, NULL, 0, status, xaxis_team);
 	xrange = xrange < t->n ? xrange : t->n;
