@@ -658,6 +658,23 @@ static int wanted(int argc, char **argv, const char *name)
 	return argc == 1 || i < argc;
 }
 
+/* The name that is none, or NULL. */
+static const char *unknown(int argc, char **argv)
+{
+	static const char *const names[] = {"raw", "latency", "signal", "rate", "barrier", "post", "count", "put",
+					    "get", "bulk", "many", "one_mib", "p_quiet", "mib_each"};
+	size_t k;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		for (k = 0; k < sizeof(names) / sizeof(*names) && strcmp(argv[i], names[k]); k++)
+			;
+		if (k == sizeof(names) / sizeof(*names))
+			return argv[i];
+	}
+	return NULL;
+}
+
 static void run_raw(int n)
 {
 #ifdef __CUDACC__
@@ -773,13 +790,17 @@ int main(int argc, char **argv)
 				  "  on an even number of PEs; --plot: figures as curves by size, an .svg or .png;\n"
 				  "  --beside: with those of a peer's run\n"
 				  "  raw put get latency signal rate barrier: these by default\n"
-				  "  bulk many one_mib post count: only when named");
+				  "  bulk many one_mib post count p_quiet mib_each: only when named");
 	if (plot_options(&argc, &argv))
 		return 2;
 	if (argc > 1 && !strcmp(argv[1], "short")) {
 		fewer = 20;
 		argv++;
 		argc--;
+	}
+	if (unknown(argc, argv)) {
+		fprintf(stderr, "gdr_perf: %s is no figure: see --help\n", unknown(argc, argv));
+		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0); /* a run that is cut off keeps its lines */
 	attr.heap_size = 3 * AREA; /* the library's part is an eighth at most */

@@ -26,6 +26,13 @@ static struct {
 	FILE *pipe;
 } plot;
 
+static inline int plot_is_picture(const char *file)
+{
+	const char *kind = strrchr(file, '.');
+
+	return kind && (!strcmp(kind, ".svg") || !strcmp(kind, ".png"));
+}
+
 /* Takes the options away, which stand in front. Not 0: one has no value. */
 static inline int plot_options(int *argc, char ***argv)
 {
@@ -38,6 +45,10 @@ static inline int plot_options(int *argc, char ***argv)
 		(*argv)[2] = (*argv)[0];
 		*argv += 2;
 		*argc -= 2;
+	}
+	if (plot.file && !plot_is_picture(plot.file)) {
+		fprintf(stderr, "%s: --plot %s: it draws a .svg or a .png\n", (*argv)[0], plot.file);
+		return -1;
 	}
 	if (plot.beside && !plot.file) {
 		fprintf(stderr, "%s: --beside is a curve of --plot\n", (*argv)[0]);
