@@ -107,6 +107,14 @@ GDRI_SLOW int gdri_xfer_signal_behind(struct gdri_dev *dev, const struct gdri_op
 	return gdri_peer_status(dev, o->pe);
 }
 
+/* For threads of the host: and posts. */
+GDR_DEVICE int gdri_xfer_tell(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_signal_behind(dev, o);
+
+	return ret == GDRI_XFER_WORD ? gdri_post_word(dev, o) : ret;
+}
+
 /* First thread: behind what all copied. */
 GDRI_SLOW int gdri_xfer_first(struct gdri_dev *dev, const struct gdri_operation *o)
 {
