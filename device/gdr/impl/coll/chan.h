@@ -126,27 +126,21 @@ GDR_DEVICE uint8_t *gdri_chan_slot(const struct gdri_coll *c, int of, uint32_t s
 	return c->team->slots + (uint64_t)i * c->team->slot_size;
 }
 
-/* A message to the member of the team, dst NULL: to the slot. */
-GDRI_NOINLINE void gdri_chan_message(const struct gdri_coll *c, int member, struct gdri_operation *o, void *dst,
-				     const void *src, size_t len)
+/* First thread. The word for member `to` of the team, behind len bytes from src to dst, which were stored already
+ * where the member is mapped. */
+GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, const void *src,
+				 size_t len)
 {
-	if (!dst)
-		dst = gdri_chan_slot(c, c->team->me, gdri_chan_count(&c->team->chan[member].sent) + 1);
-	*o = gdri_coll_message(c->dev, c->scope, gdri_team_pe(c->team, member), c->team->queue, dst, src, len);
-}
-
-/* First thread. The word of the message, whose bytes were stored already where the member is mapped. 1: it is not, and
- * the message is to be posted. sends: it counts. */
-GDRI_NOINLINE int gdri_chan_stored(const struct gdri_coll *c, int member, struct gdri_operation *o, uint32_t sends)
-{
-	struct gdri_chan *ch = &c->team->chan[member];
-	uint32_t got = gdri_chan_count(&ch->got), sent = gdri_chan_count(&ch->sent) + sends;
+	struct gdri_chan *ch = &c->team->chan[to];
+	uint64_t *word = &c->team->chan[c->team->me].word;
+	uint32_t got = gdri_chan_count(&ch->got);
+	uint64_t value = (uint64_t)got << 32 | gdri_chan_count(&ch->sent);
+	int pe = gdri_team_pe(c->team, to);
 
 	gdri_st_relaxed_gpu_u32(&ch->told, got);
-	gdri_st_relaxed_gpu_u32(&ch->sent, sent);
-	o->sig = &c->team->chan[c->team->me].word;
-	o->value = (uint64_t)got << 32 | sent;
-	return gdri_coll_stored(c->dev, o);
+	if (!GDRI_QUEUES || gdri_peer_base(c->dev, pe))
+		return gdri_chan_signal(c, to, word, value);
+	return gdri_coll_post(c->dev, pe, c->team->queue, dst, src, len, word, value);
 }
 
 /* Until a slot of member `to` of the team is free. */
@@ -160,17 +154,24 @@ GDR_DEVICE int gdri_chan_room(const struct gdri_coll *c, int to)
 	return gdri_scope_bcast(c->scope, ret);
 }
 
-/* Waits for room, and stores the bytes where the member is mapped. */
-GDRI_NOINLINE int gdri_chan_store(const struct gdri_coll *c, int member, const struct gdri_operation *o)
+/* Where member's bytes go, when there is room for them. */
+GDR_DEVICE void *gdri_chan_place(const struct gdri_coll *c, int member, void *dst)
 {
+	return dst ? dst : gdri_chan_slot(c, c->team->me, gdri_chan_count(&c->team->chan[member].sent) + 1);
+}
+
+/* Waits for room, and stores the bytes where the member is mapped. */
+GDRI_NOINLINE int gdri_chan_store(const struct gdri_coll *c, int member, void *dst, const void *src, size_t len)
+{
+	void *at = gdri_chan_place(c, member, dst); /* read before the sync behind which the first thread counts on */
 	int ret = gdri_chan_room(c, member);
 	uint8_t *p;
 
 	if (ret)
 		return ret;
-	p = gdri_chan_mapped(c, o->remote, o->pe);
-	if (p && o->len)
-		gdri_p2p_copy_coll(c->scope, p, o->local, o->len);
+	p = gdri_chan_mapped(c, at, gdri_team_pe(c->team, member));
+	if (p && len)
+		gdri_p2p_copy_coll(c->scope, p, src, len);
 	return 0;
 }
 
@@ -180,15 +181,16 @@ GDRI_NOINLINE int gdri_chan_store(const struct gdri_coll *c, int member, const s
 GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, const void *src,
 				 size_t len)
 {
-	int member = gdri_coll_member(c, to), ret;
-	struct gdri_operation o;
+	int member = gdri_coll_member(c, to), ret = gdri_chan_store(c, member, dst, src, len);
+	uint32_t *sent = &c->team->chan[member].sent;
 
-	gdri_chan_message(c, member, &o, dst, src, len); /* behind the sync in this the first thread counts on */
-	ret = gdri_chan_store(c, member, &o);
 	if (ret)
 		return ret;
-	if (!gdri_scope_rank(c->scope) && gdri_chan_stored(c, member, &o, 1))
-		ret = gdri_post_memory(c->dev, &o);
+	if (!gdri_scope_rank(c->scope)) {
+		dst = gdri_chan_place(c, member, dst);
+		gdri_st_relaxed_gpu_u32(sent, gdri_chan_count(sent) + 1);
+		ret = gdri_chan_post(c, member, dst, src, len);
+	}
 	return gdri_scope_bcast(c->scope, ret);
 }
 
@@ -220,17 +222,14 @@ GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
 {
 	int member = gdri_coll_member(c, from), ret = 0;
 	struct gdri_chan *ch = &c->team->chan[member];
-	struct gdri_operation o;
 	uint32_t got;
 
 	gdri_scope_sync(c->scope); /* all have read it: before the release that tells so */
 	if (!gdri_scope_rank(c->scope)) {
 		got = gdri_chan_count(&ch->got) + 1;
 		gdri_st_relaxed_gpu_u32(&ch->got, got);
-		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2) {
-			gdri_chan_message(c, member, &o, 0, 0, 0);
-			ret = gdri_chan_stored(c, member, &o, 0) ? gdri_post_word(c->dev, &o) : 0;
-		}
+		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2)
+			ret = gdri_chan_post(c, member, 0, 0, 0);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }
