@@ -366,7 +366,7 @@ static int set_up(struct job *j, const struct options *o)
 	j->mapped = mapped_peers() == gdr_host_n_pes();
 	if (!j->mapped && (j->how == ONE_SHOT || j->how == TWO_SHOTS))
 		return sample_error("one and two shots need mapped memory", -GDR_ENOTSUP);
-	j->blocks = j->cuda ? j->how == RING ? 16 : 128 : 2;
+	j->blocks = j->cuda ? j->how == RING || !j->mapped ? 16 : 128 : 2;
 	j->threads = j->cuda ? 512 : 32;
 	words = 2 * n * BLOCKS_MAX;
 	j->r.in = (float *)gdr_malloc(o->max_bytes + 4);
