@@ -5,8 +5,9 @@
  *	pages each|one BYTES MIB ROUNDS [BLOCKS [THREADS]]
  *
  * A round: decode asks by a signal, prefill's blocks put the pages, by their places in both caches, and decode waits
- * for the first one and for all, by its own clock. each: with a signal a page. one: the first has one, and each block
- * gives another one behind its last. Prints, of PE 1, medians of the rounds:
+ * for the first one and for all, by its own clock. Blocks share what is long, in parts of 64 KiB or more: the first
+ * page is there sooner. each: with a signal a part, which decode's threads wait for side by side. one: the first page
+ * has them, and each block gives another one behind its last. Prints, of PE 1, medians of the rounds:
  * "BYTES us-to-first-page GB/s pages". Behind the last round each word of decode's cache is looked at. */
 #include "samples/sample.h"
 #include "tests/perf/help.h"
@@ -17,12 +18,13 @@
 struct cache {
 	char *pages;	   /* symmetric, of both caches */
 	uint32_t *place;   /* symmetric, [2][n]: page of prefill's cache and of decode's, of the k-th that is sent */
-	uint64_t *arrived; /* decode: [n]: the round; behind them, one for all: how many blocks' pages are there */
+	uint64_t *arrived; /* decode: [n]: parts that are there; behind them, one for all: how many blocks' pages are */
 	uint64_t *asked;   /* prefill: the round */
 	uint64_t *ns;	   /* decode: [2]: until the first page, until all */
 	int *status;
 	size_t bytes;
-	uint32_t n, blocks;
+	uint32_t n, blocks, shift; /* shift: a page has 1 << shift parts, */
+	size_t part;		   /* of so many bytes, the last one of what is left */
 	int each;
 	uint64_t round;
 };
@@ -40,13 +42,17 @@ GDR_KERNEL(fill, struct cache, c)
 		((uint64_t *)c.pages)[at] = page_word(at / words, at % words);
 }
 
-GDR_DEVICE int page_put(const struct cache *c, uint32_t k)
+/* The u-th part of all. Of one part the signal is set: a queue by the CPU copies nothing back for that. */
+GDR_DEVICE int part_put(const struct cache *c, uint32_t u)
 {
-	char *to = c->pages + c->place[c->n + k] * c->bytes, *from = c->pages + c->place[k] * c->bytes;
+	uint32_t k = u >> c->shift;
+	size_t from = (u - (k << c->shift)) * c->part, len = c->bytes - from < c->part ? c->bytes - from : c->part;
+	char *dst = c->pages + c->place[c->n + k] * c->bytes + from, *src = c->pages + c->place[k] * c->bytes + from;
 
 	if (k && !c->each)
-		return gdr_put_nbi_block(to, from, c->bytes, 1);
-	return gdr_put_signal_nbi_block(to, from, c->bytes, &c->arrived[k], c->round, GDR_SIGNAL_SET, 1);
+		return gdr_put_nbi_block(dst, src, len, 1);
+	return gdr_put_signal_nbi_block(dst, src, len, &c->arrived[k], c->shift ? 1 : c->round,
+					c->shift ? GDR_SIGNAL_ADD : GDR_SIGNAL_SET, 1);
 }
 
 GDR_KERNEL(prefill, struct cache, c)
@@ -54,8 +60,8 @@ GDR_KERNEL(prefill, struct cache, c)
 	int ret = gdr_thread_id() ? 0 : gdr_uint64_wait_until_for(c.asked, GDR_CMP_EQ, c.round, 20000000000ull);
 
 	ret = sample_of_first(ret);
-	for (uint32_t k = gdr_block_id(); k < c.n && !ret; k += gdr_grid_size())
-		ret = page_put(&c, k);
+	for (uint32_t u = gdr_block_id(); u < c.n << c.shift && !ret; u += gdr_grid_size())
+		ret = part_put(&c, u);
 	if (!c.each) /* behind the puts of all threads of the block */
 		ret = sample_of_first(ret ? ret : gdr_fence());
 	if (gdr_thread_id())
@@ -65,20 +71,26 @@ GDR_KERNEL(prefill, struct cache, c)
 	c.status[gdr_block_id()] = ret ? ret : gdr_quiet();
 }
 
+/* One block. */
 GDR_KERNEL(decode, struct cache, c)
 {
 	uint64_t since = gdr_clock_ns(), limit = 20000000000ull;
-	int ret = gdr_signal_set(c.asked, c.round, 0);
+	int first = gdr_thread_id() == 0, ret = first ? gdr_signal_set(c.asked, c.round, 0) : 0;
 
-	for (uint32_t k = 0; k < (c.each ? c.n : 1) && !ret; k++) {
-		ret = gdr_uint64_wait_until_for(&c.arrived[k], GDR_CMP_EQ, c.round, limit);
+	for (uint32_t k = gdr_thread_id(); k < (c.each ? c.n : 1) && !ret; k += gdr_block_size()) {
+		ret = gdr_uint64_wait_until_for(&c.arrived[k], GDR_CMP_EQ, c.round << c.shift, limit);
 		if (k == 0)
 			c.ns[0] = gdr_clock_ns() - since;
 	}
-	if (!c.each && !ret)
+	if (first && !c.each && !ret)
 		ret = gdr_uint64_wait_until_for(&c.arrived[c.n], GDR_CMP_EQ, c.round * c.blocks, limit);
-	c.ns[1] = gdr_clock_ns() - since;
-	c.status[0] = ret ? ret : gdr_quiet();
+	gdr_sync_block();
+	if (first) {
+		c.ns[1] = gdr_clock_ns() - since;
+		ret = ret ? ret : gdr_quiet();
+	}
+	if (ret)
+		c.status[0] = ret; /* of any of its threads */
 }
 
 /* Places that nothing orders, the same on both PEs. */
@@ -104,7 +116,7 @@ static int run_rounds(struct cache *c, int rounds, unsigned blocks, unsigned thr
 		if (!ret && me == 0)
 			ret = gdr_launch(prefill, blocks, threads, sizeof(int), NULL, c);
 		else if (!ret)
-			ret = gdr_launch(decode, 1, 1, 0, NULL, c);
+			ret = gdr_launch(decode, 1, threads, 0, NULL, c);
 		ret = ret ? ret : gdr_stream_sync(NULL);
 		ret = ret ? ret : sample_first_status(c->status, me == 0 ? (int)blocks : 1);
 		ret = ret ? ret : gdr_memcpy(ns, c->ns, sizeof(ns));
@@ -186,6 +198,9 @@ int main(int argc, char **argv)
 		return 1;
 	blocks = argc > 5 ? (unsigned)atoi(argv[5]) : sample_is_cuda() ? 32 : 1;
 	c.blocks = blocks;
+	while (1u << c.shift < blocks && c.bytes >> (c.shift + 1) >= 65536)
+		c.shift++;
+	c.part = ((c.bytes >> c.shift) + 7) & ~(size_t)7;
 	threads = argc > 6 ? (unsigned)atoi(argv[6]) : sample_is_cuda() ? 1024 : 1;
 	ret = gdr_host_n_pes() == 2 && c.n ? run(&c, rounds, blocks, threads) : -GDR_EINVAL;
 	if (ret)
