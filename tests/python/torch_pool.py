@@ -29,18 +29,19 @@ def segments(me, n):
     alloc, free, before = gdr._lib.gdri_torch_alloc, gdr._lib.gdri_torch_free, objects()
     alloc.restype, alloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     free.restype, free.argtypes = None, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
-    at = [alloc(1 << 20, 0, None) for _ in range(4)]
+    device = torch.cuda.current_device() if gdr.on_gpu() else 0
+    at = [alloc(1 << 20, device, None) for _ in range(4)]
     x = [gt.tensor_of(gdr.Array(p, 1 << 18, "float32", False)) for p in at]
     assert all(gt.is_symmetric(t) for t in x) and objects() == before + 4
     gt.same_place(*x)
     own = x[:2] if me == 0 or n == 1 else x[1::-1]
     refused(ValueError, ["tensor 0", "on PE 1"], gt.same_place, *own) if n > 1 else gt.same_place(*own)
     for i in [2, 0, 1] if me % 2 else [0, 1]:  # the third one: on some PEs alone
-        free(at[i], 1 << 20, 0, None)
+        free(at[i], 1 << 20, device, None)
     assert (gt.release(), objects()) == (2, before + 2)
     assert (gt.release(), objects()) == (0, before + 2)
     for i in [3] if me % 2 else [3, 2]:
-        free(at[i], 1 << 20, 0, None)
+        free(at[i], 1 << 20, device, None)
     assert (gt.release(), objects()) == (2, before)
 
 
