@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,7 +71,69 @@ static bool quirk_lands(const struct fi_info *info)
 	return q && q->lands && info->domain_attr->data_progress == FI_PROGRESS_MANUAL;
 }
 
+/* ---- signals ---- */
+
+/* Libraries that come along with libfabric take signals for themselves (Debian's libinfinipath: SIGINT, SIGTERM,
+ * SIGSEGV and more): the program's own handlers do not run then, and a crash ends by exit(), without a core, or never,
+ * where libfabric holds a lock that its destructor wants. What a signal does is the program's to say, so it is after a
+ * load what it was before. What opening an endpoint adds stays: provider shm removes its files from /dev/shm, and gives
+ * the signal to the handler that was there. */
+struct signals {
+	struct sigaction was[NSIG];
+};
+
+static void signals_keep(struct signals *s)
+{
+	int i;
+
+	memset(s, 0, sizeof(*s)); /* some have none: the C library's own */
+	for (i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &s->was[i]);
+}
+
+static void signals_put_back(const struct signals *s)
+{
+	struct sigaction now;
+	int i;
+
+	for (i = 1; i < NSIG; i++)
+		if (!sigaction(i, NULL, &now) &&
+		    (now.sa_sigaction != s->was[i].sa_sigaction || now.sa_flags != s->was[i].sa_flags))
+			sigaction(i, &s->was[i], NULL);
+}
+
 /* ---- the library ---- */
+
+/* One that comes while others' handlers are there waits. What loads for long, getinfo, leaves them be: a call of
+ * libfabric's that does not return can be ended. */
+static void *lib_load(bool stays)
+{
+	struct signals before;
+	sigset_t all, old;
+	void *handle;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_keep(&before);
+	handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
+	if (handle && !stays)
+		dlclose(handle);
+	signals_put_back(&before);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return handle;
+}
+
+/* Loads providers, the first time. */
+static int lib_getinfo(struct gdri_ofi_lib *lib, const struct fi_info *hints, struct fi_info **all)
+{
+	struct signals before;
+	int rc;
+
+	signals_keep(&before);
+	rc = lib->getinfo(OFI_API, NULL, NULL, 0, hints, all);
+	signals_put_back(&before);
+	return rc;
+}
 
 /* The symbol as its headers of 1.14 and later declare it; releases after 1.17 keep it beside newer ones. */
 static void *lib_symbol(struct gdri_ofi_lib *lib, const char *name, const char *version)
@@ -85,11 +148,7 @@ static void *lib_symbol(struct gdri_ofi_lib *lib, const char *name, const char *
 
 bool gdri_ofi_lib_is_there(void)
 {
-	void *handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
-
-	if (handle)
-		dlclose(handle);
-	return handle;
+	return lib_load(false);
 }
 
 /* Where addresses end, some of libfabric's providers stall, some end the process (docs/ofi.md): it is said before. */
@@ -112,7 +171,7 @@ static void warn_of_addresses(void)
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib)
 {
 	warn_of_addresses();
-	lib->handle = dlopen(OFI_FILE, RTLD_NOW | RTLD_LOCAL);
+	lib->handle = lib_load(true);
 	if (!lib->handle)
 		return gdri_fail(
 			-GDR_ENOTSUP,
@@ -263,7 +322,7 @@ static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, b
 		     struct fi_info **all, struct fi_info **out)
 {
 	struct fi_info *hints = choose_hints(lib, delivers), *i = NULL;
-	int rc = hints ? lib->getinfo(OFI_API, NULL, NULL, 0, hints, all) : -FI_ENOMEM;
+	int rc = hints ? lib_getinfo(lib, hints, all) : -FI_ENOMEM;
 
 	if (hints)
 		lib->freeinfo(hints);
@@ -285,7 +344,7 @@ static struct fi_info *choose_hmem(struct gdri_ofi_lib *lib, const struct fi_inf
 		return NULL;
 	hints->caps |= FI_HMEM;
 	hints->domain_attr->mr_mode |= FI_MR_HMEM;
-	if (lib->getinfo(OFI_API, NULL, NULL, 0, hints, &all))
+	if (lib_getinfo(lib, hints, &all))
 		all = NULL;
 	for (i = all; i && !out; i = i->next)
 		if (!strcmp(i->fabric_attr->prov_name, chosen->fabric_attr->prov_name) &&
