@@ -113,6 +113,8 @@ static void print_other_nodes(const struct gdri_net_how *how, struct gdri_option
 	word = gdri_net_word(opt);
 	if (gdri_net_chosen(opt)->open(how, &net))
 		printf("other nodes would not be reached: %s does not open, as said", word);
+	else if (net->stays)
+		printf("other nodes would not be reached: %s, %s, %s", word, net->name, net->stays);
 	else
 		printf("other nodes would be reached by %s, %s: %s", word, net->name, net->text);
 	printf("%s%s%s\n", *lacks ? "; not here: " : "", lacks, *lacks ? "" : "; it is the first of GDR_TRANSPORTS");

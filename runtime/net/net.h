@@ -35,6 +35,7 @@ struct gdri_net_how {
 struct gdri_net {
 	const struct gdri_net_ops *ops;
 	const char *name, *text; /* of the device: "mlx5_0", and a line on it */
+	const char *stays; /* why it reaches PEs of this node alone, and what to do; NULL: it reaches others */
 	const char *patience; /* the option that bounds how long a peer may be silent before it is lost; NULL: none */
 	/* In words, with what to do where it is not the best that there is. From register_heap on: where the heap lies,
 	 * how the device knows it. From create_queues on: where the queues lie, who rings their doorbells. */

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,16 +34,17 @@ static const struct quirk {
 	bool by_name; /* never chosen by itself */
 	const char *ports; /* listens for TCP: its options for the ports, before _LOW_RANGE and _HIGH_RANGE */
 	bool lands; /* see gdri_ofi_fabric; what it receives it tells of by a call of the kernel */
+	bool stays; /* on one node */
 } quirks[] = {
-	{"tcp;ofi_rxm", false, "FI_TCP_PORT", true},
-	{"tcp", false, "FI_TCP_PORT", false}, /* from 1.18 on: receives as it writes */
-	{"shm", true, NULL, false}, /* one node alone */
-	{"net", true, "FI_NET_PORT", false}, /* tcp of messages, in development */
-	{"net;ofi_rxm", true, "FI_NET_PORT", false},
-	{"udp;ofi_rxd", true, NULL, false}, /* slow, and tcp is there where it is */
-	{"UDP;ofi_rxd", true, NULL, false},
-	{"sockets", true, NULL, false}, /* superseded by tcp */
-	{"ofi_mrail", true, NULL, false},
+	{.name = "tcp;ofi_rxm", .ports = "FI_TCP_PORT", .lands = true},
+	{.name = "tcp", .ports = "FI_TCP_PORT"}, /* from 1.18 on: receives as it writes */
+	{.name = "shm", .by_name = true, .stays = true},
+	{.name = "net", .by_name = true, .ports = "FI_NET_PORT"}, /* tcp of messages, in development */
+	{.name = "net;ofi_rxm", .by_name = true, .ports = "FI_NET_PORT"},
+	{.name = "udp;ofi_rxd", .by_name = true}, /* slow, and tcp is there where it is */
+	{.name = "UDP;ofi_rxd", .by_name = true},
+	{.name = "sockets", .by_name = true}, /* superseded by tcp */
+	{.name = "ofi_mrail", .by_name = true},
 };
 
 /* NULL: no row. */
@@ -61,6 +63,19 @@ const char *gdri_ofi_ports(const struct fi_info *info)
 	const struct quirk *q = quirk_of(info);
 
 	return q ? q->ports : NULL;
+}
+
+bool gdri_ofi_stays(const struct fi_info *info)
+{
+	const struct quirk *q = quirk_of(info);
+	const struct sockaddr_in *in4 = info->src_addr;
+	const struct sockaddr_in6 *in6 = info->src_addr;
+
+	if (q && q->stays)
+		return true;
+	if (info->src_addr && info->addr_format == FI_SOCKADDR_IN)
+		return ntohl(in4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return info->src_addr && info->addr_format == FI_SOCKADDR_IN6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
 /* A thread of the provider's own would move bytes while others look. */

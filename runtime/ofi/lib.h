@@ -52,6 +52,8 @@ int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, st
 		    bool *delivers);
 /* Its options for the TCP ports that it listens at, without _LOW_RANGE and _HIGH_RANGE; NULL: it has none. */
 const char *gdri_ofi_ports(const struct fi_info *info);
+/* It leads to this node alone. */
+bool gdri_ofi_stays(const struct fi_info *info);
 /* gpus: memory of GPUs is to be reached, if the provider can. */
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus);
 /* One more like it: in a domain of its own. */

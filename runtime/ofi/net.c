@@ -392,6 +392,9 @@ static void ofi_describe(struct gdri_ofi_net *t)
 		 i->domain_attr->name, i->fabric_attr->name, threads, t->place.text, one ? "ies" : "y",
 		 !copies ? "" : one ? " and copies" : " and copy", copies ? " from and to the GPU" : "");
 	t->net.threads = t->n_proxies;
+	if (gdri_ofi_stays(i))
+		t->net.stays = "leads to this machine alone: GDR_OFI_PROVIDER and GDR_OFI_DOMAIN name others "
+			       "(fi_info -t FI_EP_RDM lists them)";
 }
 
 /* As many as every PE has. */
