@@ -104,36 +104,37 @@ static inline int gdr_event_elapsed(gdr_event_t from, gdr_event_t to, float *ms)
 
 #else
 
-/* Memory of the device, aligned to 256 bytes, contents indeterminate; NULL on failure, which is logged. Size 0 gives
+/** Memory of the device, aligned to 256 bytes, contents indeterminate; NULL on failure, which is logged. Size 0 gives
  * NULL and no error. It lasts until gdr_device_free, also beyond gdr_finalize. */
 GDR_API void *gdr_device_malloc(size_t size);
-/* Of gdr_device_malloc, whole, once: nobody can tell other memory, as with free(). NULL is a no-op. Kernels and copies
+/** Of gdr_device_malloc, whole, once: nobody can tell other memory, as with free(). NULL is a no-op. Kernels and copies
  * that use the memory have ended before. */
 GDR_API int gdr_device_free(void *ptr);
-/* Fills len bytes, of memory of the device or symmetric: waits for the default stream, as gdr_memcpy does, and returns
+/** Fills len bytes, of memory of the device or symmetric: waits for the default stream, as gdr_memcpy does, and returns
  * when the bytes are there. */
 GDR_API int gdr_memset(void *dst, int byte, size_t len);
-/* As gdr_memset and gdr_memcpy, in the order of the stream: returns at once, done when the stream gets there. The
+/** As gdr_memset and gdr_memcpy, in the order of the stream: returns at once, done when the stream gets there. The
  * memory stays as it is until then, the program's own source too; on GPUs, host memory that is not pinned is copied
  * when the call returns. dst and src do not overlap. */
 GDR_API int gdr_memset_async(void *dst, int byte, size_t len, gdr_stream_t stream);
+/** As gdr_memset_async: returns at once, done when the stream gets there. */
 GDR_API int gdr_memcpy_async(void *dst, const void *src, size_t len, gdr_stream_t stream);
 
-/* An event that was never recorded counts as reached. */
+/** An event that was never recorded counts as reached. */
 GDR_API int gdr_event_create(gdr_event_t *event);
-/* What waits for it goes on to wait: the place in the stream stays. */
+/** What waits for it goes on to wait: the place in the stream stays. */
 GDR_API int gdr_event_destroy(gdr_event_t event);
-/* Marks what was put on the stream so far; a second record forgets the place of the first. */
+/** Marks what was put on the stream so far; a second record forgets the place of the first. */
 GDR_API int gdr_event_record(gdr_event_t event, gdr_stream_t stream);
-/* What is put on the stream from now on begins when the place that the event marks now has been reached, in whichever
+/** What is put on the stream from now on begins when the place that the event marks now has been reached, in whichever
  * stream. The host thread goes on at once. */
 GDR_API int gdr_stream_wait_event(gdr_stream_t stream, gdr_event_t event);
-/* Waits until the place has been reached; bounded only by the kernels before it. It tells no kernel's error: that is
+/** Waits until the place has been reached; bounded only by the kernels before it. It tells no kernel's error: that is
  * for gdr_stream_sync. */
 GDR_API int gdr_event_sync(gdr_event_t event);
-/* 1: the place has been reached, 0: not yet. Does not wait. */
+/** 1: the place has been reached, 0: not yet. Does not wait. */
 GDR_API int gdr_event_query(gdr_event_t event);
-/* Milliseconds between two places that have been reached, to about half a microsecond. Both were recorded. */
+/** Milliseconds between two places that have been reached, to about half a microsecond. Both were recorded. */
 GDR_API int gdr_event_elapsed(gdr_event_t from, gdr_event_t to, float *ms);
 
 #endif
