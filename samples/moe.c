@@ -158,7 +158,7 @@ static int run(struct forms *f, const struct options *o)
 		return ret;
 	ret = gdr_barrier_all(); /* what became of the puts */
 	if (!ret && o->picture)
-		ret = draw_load(o->throughput ? f->flow.got : f->moe.got, o);
+		ret = draw_load(o->throughput ? got_of(&f->flow, f->flow.round) : f->moe.got, o);
 	if (ret)
 		return sample_error("end", ret);
 	if (gdr_host_my_pe() == 0 && o->rounds + o->timed == 0)

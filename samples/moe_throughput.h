@@ -23,6 +23,8 @@
 #ifndef MOE_THROUGHPUT_H
 #define MOE_THROUGHPUT_H
 
+#include <gdr/threads.h>
+
 #include "moe_model.h"
 
 enum {
@@ -43,8 +45,8 @@ struct flow {
 	uint16_t *back;	       /* [rows][hidden]: partial sums of a PE for this PE's token */
 	uint16_t *x;	       /* [tokens][hidden], BF16: without FP8 the own rows */
 	uint16_t *y;	       /* [tokens][hidden]: the result */
-	int32_t *list;	       /* [pairs][tokens]: rows of an expert, of this PE alone */
-	uint32_t *got;	       /* [pairs]: how many; of this PE alone */
+	int32_t *list;	       /* [pairs][tokens]: rows of an expert, in any order; of this PE alone */
+	uint32_t *got;	       /* [2][pairs]: how many, by turns of the rounds; of this PE alone */
 	uint64_t *known;       /* [PEs]: round of the choices that are here */
 	uint64_t *arrived;     /* [PEs][chunks]: round of the rows that are here */
 	uint64_t *came;	       /* [PEs][chunks]: round of the partial sums that are here */
@@ -273,43 +275,27 @@ GDR_DEVICE int combine_sums(const struct flow *f)
 
 /* ---- kernels ---- */
 
-/* A lane: a bit for each of DEEP tokens of PE pe, 32 apart from t on, that has this expert. A load behind the last
- * token reads that again, so that no load waits for the one before. */
-GDR_DEVICE uint32_t tokens_of_expert(const struct flow *f, int expert, int pe, int t)
+/* Of a round, how many rows each pair has. */
+GDR_BOTH uint32_t *got_of(const struct flow *f, uint64_t round)
 {
-	const struct choice *c = f->choice + (size_t)row_of(f, pe, 0) * (size_t)f->topk;
-	uint32_t has = 0;
-
-	for (int k = 0; k < f->topk; k++)
-		for (int i = 0; i < DEEP; i++) {
-			int of = t + 32 * i < f->tokens ? t + 32 * i : f->tokens - 1;
-
-			has |= (uint32_t)(c[(size_t)of * (size_t)f->topk + (size_t)k].expert == expert) << i;
-		}
-	return has;
+	return f->got + (round & 1) * (size_t)f->experts;
 }
 
-/* A warp: lists the rows of a pair. */
-GDR_DEVICE int list_pair(const struct flow *f, int pair)
+/* A warp, one `of` so many that share this: lists the rows of PE pe's tokens by expert, a choice a lane. */
+GDR_DEVICE int list_rows(const struct flow *f, int pe, int number, int of)
 {
-	int pe = pair % gdr_n_pes(), expert = gdr_my_pe() * f->local + pair / gdr_n_pes(), lane = (int)gdr_lane_id();
-	int32_t *list = f->list + (size_t)pair * (size_t)f->tokens;
-	int ret = await(f, &f->known[pe], pe), n = 0;
+	const struct choice *c = f->choice + (size_t)row_of(f, pe, 0) * (size_t)f->topk;
+	int n = f->tokens * f->topk, mine = gdr_my_pe() * f->local, ret = await(f, &f->known[pe], pe);
 
-	for (int first = 0; first < f->tokens && !ret; first += 32 * DEEP) {
-		uint32_t has = tokens_of_expert(f, expert, pe, first + lane);
+	for (int i = 32 * number + (int)gdr_lane_id(); i < n && !ret; i += 32 * of) {
+		unsigned expert = (unsigned)(c[i].expert - mine);
+		uint32_t pair = expert * (uint32_t)gdr_n_pes() + (uint32_t)pe, at;
 
-		for (int i = 0; i < DEEP; i++) {
-			int t = first + 32 * i + lane;
-			uint32_t mask = gdr_ballot(0xffffffff, t < f->tokens && has >> i & 1);
-
-			if (mask >> lane & 1)
-				list[n + bits_of(mask & ((1u << lane) - 1))] = row_of(f, pe, t);
-			n += bits_of(mask);
-		}
+		if (expert >= (unsigned)f->local)
+			continue;
+		at = gdr_grid_fetch_add_u32(&got_of(f, f->round)[pair], 1); /* a number: orders nothing */
+		f->list[(size_t)pair * (size_t)f->tokens + at] = row_of(f, pe, i / f->topk);
 	}
-	if (lane == 0)
-		f->got[pair] = (uint32_t)n;
 	return ret;
 }
 
@@ -404,14 +390,16 @@ GDR_DEVICE int workers(void)
 
 GDR_KERNEL(flow_dispatch, struct flow, f)
 {
-	int ret = 0;
+	int n = gdr_n_pes(), of = workers() > n ? workers() / n : 1, ret = 0;
 
 	if (warp() < senders()) {
 		ret = dispatch_own(&f);
 		ret = ret ? ret : dispatch_forward(&f);
 	}
-	for (int p = worker(); warp() >= senders() && p < f.local * gdr_n_pes() && !ret; p += workers())
-		ret = list_pair(&f, p);
+	for (int i = worker(); warp() >= senders() && i < of * n && !ret; i += workers())
+		ret = list_rows(&f, i % n, i / n, of);
+	for (int i = worker() * 32 + (int)gdr_lane_id(); warp() >= senders() && i < f.experts; i += workers() * 32)
+		got_of(&f, f.round + 1)[i] = 0; /* nobody reads the round before's any more */
 	for (int i = worker(); warp() >= senders() && i < f.chunks * gdr_n_pes() && !ret; i += workers())
 		ret = await_rows(&f, i / f.chunks, i % f.chunks);
 	if (ret)
@@ -523,7 +511,7 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	f->back = (uint16_t *)symmetric(rows, sum_bytes(f), &ret);
 	f->y = (uint16_t *)symmetric(tokens, sum_bytes(f), &ret);
 	f->list = (int32_t *)symmetric((size_t)f->experts * tokens, sizeof(int32_t), &ret);
-	f->got = (uint32_t *)zeroed((size_t)f->experts, sizeof(uint32_t), &ret);
+	f->got = (uint32_t *)zeroed(2 * (size_t)f->experts, sizeof(uint32_t), &ret);
 	f->known = (uint64_t *)zeroed(pes, sizeof(uint64_t), &ret);
 	f->arrived = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);
 	f->came = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);

@@ -14,6 +14,13 @@ struct flow_check {
 	uint16_t *y;
 };
 
+static int by_row(const void *x, const void *y)
+{
+	int32_t a = *(const int32_t *)x, b = *(const int32_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
 /* The list of each own expert's rows of PE pe's tokens. */
 static int check_lists(const struct flow *f, int pe, struct flow_check *c)
 {
@@ -25,6 +32,8 @@ static int check_lists(const struct flow *f, int pe, struct flow_check *c)
 
 		ret = gdr_memcpy(c->list, f->list + (size_t)pair * (size_t)f->tokens,
 				 (size_t)f->tokens * sizeof(int32_t));
+		if (c->got[pair] <= (uint32_t)f->tokens)
+			qsort(c->list, c->got[pair], sizeof(*c->list), by_row);
 		for (int i = 0; i < f->tokens * f->topk && !ret; i++)
 			if (c->expert[i] == e && c->list[slot++] != row_of(f, pe, i / f->topk))
 				return wrong("list", e, pe, i / f->topk, 0, c->list[slot - 1],
@@ -100,7 +109,7 @@ static int check_sums(const struct options *o, const struct flow *f, struct flow
 
 static int flow_check_all(const struct options *o, const struct flow *f, long round, struct flow_check *c)
 {
-	int ret = gdr_memcpy(c->got, f->got, (size_t)f->experts * sizeof(uint32_t));
+	int ret = gdr_memcpy(c->got, got_of(f, (uint64_t)f->round), (size_t)f->experts * sizeof(uint32_t));
 
 	if (!ret)
 		ret = gdr_memcpy(c->y, f->y, (size_t)f->tokens * sum_bytes(f));
