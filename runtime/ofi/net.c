@@ -301,6 +301,19 @@ static int connect_check(struct gdri_ofi_net *t, const struct ofi_address *a, in
 	return 0;
 }
 
+/* rc: fi_av_insert's. shm opens a file of the other PE's, and says of none why not. */
+static int connect_refused(struct gdri_ofi_proxy *t, int pe, int rc)
+{
+	const char *why = rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken";
+
+	if (!strcmp(t->fabric.info->fabric_attr->prov_name, "shm"))
+		return gdri_fail(-GDR_ESYSTEM,
+				 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one "
+				 "user started on one machine, with one /dev/shm; set GDR_OFI_PROVIDER to another one",
+				 pe, why);
+	return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe, why);
+}
+
 static int connect_peer(struct gdri_ofi_proxy *t, const struct ofi_address *a, int pe)
 {
 	struct gdri_ofi_peer *p = &t->peers[pe];
@@ -313,8 +326,7 @@ static int connect_peer(struct gdri_ofi_proxy *t, const struct ofi_address *a, i
 		return gdri_fail(-GDR_EMISMATCH, "ofi: PE %d has no address: see its output", pe);
 	rc = fi_av_insert(t->fabric.av, a->names + at, 1, &p->addr, 0, NULL);
 	if (rc != 1)
-		return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe,
-				 rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken");
+		return connect_refused(t, pe, rc);
 	p->token = a->token + (uint64_t)t->index;
 	p->message = a->message < t->net->message ? a->message : t->net->message;
 	p->landing = gdri_ofi_landing_of(t, pe, a->landing[t->index]);
