@@ -26,6 +26,8 @@
 /* Of fi_endpoint.h, which has them from 1.18 and 1.22 on. */
 #define OFI_CUDA_API 10	    /* FI_OPT_CUDA_API_PERMITTED */
 #define OFI_MESSAGE_SIZE 12 /* FI_OPT_MAX_MSG_SIZE */
+/* Where its ports have a range tcp draws one at which nobody listens, and listens there later: others may be first. */
+#define OFI_PORT_TRIES 64
 #define OFI_CQ	 8192 /* completions that may wait to be read; the provider refuses what is beyond */
 
 /* What is to be known of a provider beside what it says of itself. No row: it is taken as it comes. */
@@ -428,7 +430,7 @@ static size_t fabric_message(const struct gdri_ofi_fabric *f)
 	return f->info->ep_attr->max_msg_size;
 }
 
-void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
+static void fabric_end(struct gdri_ofi_fabric *f)
 {
 #define CLOSE(field)                              \
 	do {                                      \
@@ -442,6 +444,11 @@ void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
 	CLOSE(domain);
 	CLOSE(fabric);
 #undef CLOSE
+}
+
+void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
+{
+	fabric_end(f);
 	if (f->info)
 		f->lib.freeinfo(f->info);
 	f->info = NULL; /* the library stays open: threads of its own may be ending */
@@ -451,7 +458,7 @@ void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f)
 static int fabric_begin(struct gdri_ofi_fabric *f, bool hmem, const char **call)
 {
 	uint64_t mode = (uint64_t)f->info->domain_attr->mr_mode;
-	int rc;
+	int rc, left = OFI_PORT_TRIES;
 
 	f->mr_local = mode & FI_MR_LOCAL;
 	f->mr_virt = mode & FI_MR_VIRT_ADDR;
@@ -460,7 +467,10 @@ static int fabric_begin(struct gdri_ofi_fabric *f, bool hmem, const char **call)
 	f->mr_raw = mode & FI_MR_RAW;
 	f->lands = quirk_lands(f->info);
 	gdri_ofi_keys_open(&f->keys, f->info->domain_attr->mr_key_size);
-	rc = fabric_start(f, hmem, call);
+	do {
+		fabric_end(f);
+		rc = fabric_start(f, hmem, call);
+	} while (rc == -FI_EADDRINUSE && --left);
 	if (!rc)
 		f->message = fabric_message(f);
 	return rc;
@@ -483,6 +493,18 @@ static bool fabric_begin_hmem(struct gdri_ofi_fabric *f)
 	return f->reaches_gpus;
 }
 
+static struct lack lack_ports(const struct fi_info *info, int rc)
+{
+	const char *ports = gdri_ofi_ports(info);
+	struct lack lack = {""};
+
+	if (ports && (rc == -FI_EADDRINUSE || rc == -FI_EADDRNOTAVAIL))
+		snprintf(lack.text, sizeof(lack.text),
+			 " (if %s_LOW_RANGE and %s_HIGH_RANGE are set: a node needs a port for each thread of each PE)",
+			 ports, ports);
+	return lack;
+}
+
 static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 {
 	const char *call;
@@ -490,8 +512,9 @@ static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 
 	if (!rc)
 		return 0;
-	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s%s", f->info->fabric_attr->prov_name,
-			 f->info->domain_attr->name, call, f->lib.strerror(-rc), lack_descriptors().text);
+	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s%s%s", f->info->fabric_attr->prov_name,
+			 f->info->domain_attr->name, call, f->lib.strerror(-rc), lack_descriptors().text,
+			 lack_ports(f->info, rc).text);
 }
 
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)

@@ -95,8 +95,10 @@ static void way_ports(const struct gdri_ofi_proxy *t, struct text *text)
 		if (f)
 			fclose(f);
 	}
-	text_add(text, "let TCP between the nodes through to ports %u-%u (%s and %s set them), or ", low, high, name[0],
-		 name[1]);
+	text_add(text,
+		 "let TCP between the nodes through to ports %u-%u (%s and %s set them; a node needs one for each "
+		 "thread of each PE), or ",
+		 low, high, name[0], name[1]);
 }
 
 void gdri_ofi_way(struct gdri_ofi_proxy *t, int pe, char *text, size_t room)
