@@ -17,6 +17,7 @@
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
 #include "runtime/hostdev/hostdev.h"
+#include "runtime/net/net.h"
 #include "runtime/path/devstate.h"
 
 #define EXIT_S 1
@@ -54,6 +55,8 @@ static void look_at_errors(struct gdri_monitor *m)
 	gdri_fault_tell(m->st);
 	gdri_absent_look(m->st);
 	gdri_devstate_look(m->st);
+	if (m->st->net && m->st->net->ops->watch) /* relaxed: a hint, pairs with nothing */
+		m->st->net->ops->watch(m->st->net, __atomic_load_n(&m->st->dev->lost, __ATOMIC_RELAXED));
 	if (!m->st->cuda) /* half: before waits for such a thread end, and blame who waits for it */
 		gdri_hd_watch((unsigned)(m->st->opt.host_device_stall_ms ? m->st->opt.host_device_stall_ms
 									 : m->st->opt.timeout_ms / 2));

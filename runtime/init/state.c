@@ -406,8 +406,8 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	return 0;
 }
 
-/* Kernels that do not end although every wait was told to, or threads that were in a wait: their memory must outlive
- * us. A debugger finds it here, and leak checkers that nothing is lost. */
+/* Kernels that do not end although every wait was told to, threads that were in a wait, or a transport's in a call that
+ * does not return: their memory must outlive us. A debugger finds it here, and leak checkers that nothing is lost. */
 static void state_abandon(struct gdri_state *st)
 {
 	static struct gdri_state *left;
@@ -420,6 +420,11 @@ static void state_abandon(struct gdri_state *st)
 	left = st;
 	gdri_down_monitor(st);
 	down_bootstrap(st);
+}
+
+static bool state_ends_net(struct gdri_state *st)
+{
+	return !st->net || !st->net->ops->stop || st->net->ops->stop(st->net);
 }
 
 /* A wait that a host thread published; NULL: none. */
@@ -525,10 +530,10 @@ int gdri_state_down(struct gdri_state *st, int status)
 	__atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
 	gdri_devstate_publish(NULL);
 	waits = up && !st->kernels_run && state_end_waits(st);
-	if (st->kernels_run || waits) {
+	if (st->kernels_run || waits || !state_ends_net(st)) {
 		state_abandon(st);
 		gdri_log_counts(0, 1);
-		return told || !waits ? told : -GDR_EABORTED;
+		return told || st->kernels_run ? told : -GDR_EABORTED;
 	}
 	for (size_t i = N_STEPS; i-- > 0;) {
 		if (steps[i].down)

@@ -105,6 +105,11 @@ struct gdri_net_ops {
 	/* Also NULL, and after any failure; ends all that is under way. What other PEs post to this one from then on
 	 * still ends: as lost (GDRI_NET_LOST, net/execute.h), or done, where the memory is still there for them. */
 	void (*close)(struct gdri_net *net);
+	/* NULL: it has no threads of its own. watch: by another thread, ten times a second: one that stands still is
+	 * told of, once. lost: a PE of the job is. stop: those threads end, before all else is taken down; false: one
+	 * does not, in bounded time: all that the job has is left to it, and close is not called. */
+	void (*watch)(struct gdri_net *net, bool lost);
+	bool (*stop)(struct gdri_net *net);
 
 	/* Once. page: the strict key and the local one are those of this memory, in which host threads meet, and the
 	 * data key, of the heap, is strict, too; NULL: all three are of the heap. A transport that

@@ -306,7 +306,7 @@ static int connect_refused(struct gdri_ofi_proxy *t, int pe, int rc)
 {
 	const char *why = rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken";
 
-	if (!strcmp(t->fabric.info->fabric_attr->prov_name, "shm"))
+	if (gdri_ofi_is_shm(t))
 		return gdri_fail(-GDR_ESYSTEM,
 				 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one "
 				 "user started on one machine, with one /dev/shm; set GDR_OFI_PROVIDER to another one",
@@ -458,16 +458,36 @@ static int ofi_connect(struct gdri_net *net, const void *addresses, int pe, int 
 
 /* ---- all of it ---- */
 
-static void ofi_close(struct gdri_net *net)
+static void ofi_watch(struct gdri_net *net, bool lost)
 {
 	struct gdri_ofi_net *t = ofi_of(net);
 	int i;
 
-	if (!t)
-		return;
+	/* it may hold a lock of shm's. relaxed: a hint, pairs with nothing */
+	if (lost && gdri_ofi_is_shm(t->proxies[0]))
+		__atomic_store_n(&t->apart, true, __ATOMIC_RELAXED);
+	for (i = 0; i < t->n_proxies; i++)
+		gdri_ofi_proxy_watch(t->proxies[i]);
+}
+
+static bool ofi_stop(struct gdri_net *net)
+{
+	struct gdri_ofi_net *t = ofi_of(net);
+	bool all = true;
+	int i;
+
 	__atomic_store_n(&t->stop, true, __ATOMIC_RELAXED); /* see proxy_main */
 	for (i = 0; i < t->n_proxies; i++)
-		gdri_ofi_proxy_stop(t->proxies[i]);
+		all &= gdri_ofi_proxy_stop(t->proxies[i]);
+	return all;
+}
+
+static void ofi_close(struct gdri_net *net)
+{
+	struct gdri_ofi_net *t = ofi_of(net);
+
+	if (!t || !ofi_stop(net)) /* what it has is left to a thread that does not end */
+		return;
 	while (t->n_proxies)
 		proxy_close(t->proxies[--t->n_proxies]);
 	ofi_free_ring(t);
@@ -484,6 +504,8 @@ static bool ofi_drive(struct gdri_net *net, bool spare)
 	bool any = false;
 	int i;
 
+	if (__atomic_load_n(&t->apart, __ATOMIC_RELAXED)) /* see ofi_watch */
+		return false;
 	for (i = 0; i < t->n_proxies; i++)
 		any |= gdri_ofi_proxy_drive(t->proxies[i], spare);
 	return any;
@@ -587,6 +609,8 @@ const struct gdri_net_ops gdri_ofi_ops = {
 	.present = ofi_present,
 	.open = ofi_open,
 	.close = ofi_close,
+	.watch = ofi_watch,
+	.stop = ofi_stop,
 	.register_heap = ofi_register_heap,
 	.register_buffer = ofi_register_buffer,
 	.deregister = ofi_deregister,

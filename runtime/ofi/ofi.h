@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "runtime/core/options.h"
 #include "runtime/net/execute.h"
@@ -210,7 +211,7 @@ struct gdri_ofi_proxy {
 	struct gdri_ofi_xfer xfers[OFI_XFERS], *free_xfers;
 
 	pthread_t thread;
-	uint64_t now;	 /* when the round began (ns) */
+	uint64_t now;	 /* when the round began (ns); gdri_ofi_proxy_watch reads it meanwhile */
 	bool news;	 /* a PE has requests that are to go, or to be executed */
 	uint32_t n_owed; /* replies of all PEs that are owed */
 	uint64_t n_carried; /* replies that went with requests */
@@ -228,6 +229,11 @@ struct gdri_ofi_proxy {
 		int pe;
 		char what[120]; /* empty: none was tried */
 	} tried;
+	struct gdri_ofi_watched {
+		uint64_t round, since, looked; /* gdri_ofi_proxy.now, seen first, and last looked at, when (ns) */
+		bool said; /* once */
+	} seen;
+	bool stuck; /* a call of the provider does not return; who has the engine may be any thread */
 };
 
 /* What the proxies of a PE share. While they run each changes what is of its queues, and `warned`. */
@@ -249,6 +255,7 @@ struct gdri_ofi_net {
 	pthread_mutex_t changes; /* of the memories of all proxies, which have everything at equal places */
 	pthread_mutex_t staged;	 /* operations in memory of a GPU: an atomic there is a copy, a change, and a copy */
 	bool stop;
+	bool apart; /* threads that wait stay out of the provider's calls */
 	int n_proxies; /* from connect on, equal on all PEs */
 	struct gdri_ofi_proxy *proxies[OFI_PROXIES];
 };
@@ -257,6 +264,12 @@ struct gdri_ofi_net {
 static inline int gdri_ofi_owner(const struct gdri_ofi_net *net, uint32_t slot)
 {
 	return (int)(slot % (uint32_t)net->n_proxies);
+}
+
+/* Its calls take locks in memory that the processes of a node share. */
+static inline bool gdri_ofi_is_shm(const struct gdri_ofi_proxy *t)
+{
+	return !strcmp(t->fabric.info->fabric_attr->prov_name, "shm");
 }
 
 /* Operations in the memory of GPUs are one proxy's at a time; false: another one's, not now. */
@@ -381,8 +394,10 @@ void gdri_ofi_way(struct gdri_ofi_proxy *t, int pe, char *text, size_t room);
 int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t);
 /* A round by another thread, if nobody makes one; whether there was something to do. spare: net.h. */
 bool gdri_ofi_proxy_drive(struct gdri_ofi_proxy *t, bool spare);
-/* What was posted before is executed, if it can be soon: net->stop is set. */
-void gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t);
+/* Says so where no round has begun for twice GDR_TIMEOUT: by one thread at a time. */
+void gdri_ofi_proxy_watch(struct gdri_ofi_proxy *t);
+/* What was posted before is executed, if it can be soon: net->stop is set. false: the thread does not end. */
+bool gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t);
 /* Ends all that is under way to the PE. */
 void gdri_ofi_lost(struct gdri_ofi_proxy *t, int pe, const char *why);
 

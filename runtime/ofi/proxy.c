@@ -310,7 +310,7 @@ static bool proxy_round(struct gdri_ofi_proxy *t, bool leaves)
 	bool any;
 	int pe;
 
-	t->now = gdri_now_ns();
+	__atomic_store_n(&t->now, gdri_now_ns(), __ATOMIC_RELAXED); /* pairs with nothing: gdri_ofi_proxy_watch */
 	any = proxy_queues(t);
 	if (t->news || t->n_owed || t->n_unsent || t->memory.lane) {
 		t->news = false;
@@ -515,12 +515,59 @@ int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t)
 		  : proxy_place(t);
 }
 
-void gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t)
+/* ---- a provider whose call does not return ---- */
+
+static unsigned int stuck_ms(const struct gdri_ofi_proxy *t)
 {
-	if (!t->runs)
+	return 2 * (unsigned int)t->net->opt.timeout_ms;
+}
+
+static void stuck_say(struct gdri_ofi_proxy *t)
+{
+	if (__atomic_exchange_n(&t->seen.said, true, __ATOMIC_RELAXED)) /* says who logs it, and pairs with nothing */
 		return;
-	pthread_join(t->thread, NULL);
-	t->runs = false;
+	gdri_error("ofi: a call of provider %s has not returned for %u ms, twice GDR_TIMEOUT%s: nothing goes on by it; "
+		   "waits end at their limits, but not a thread that is in that call: end the job",
+		   t->fabric.info->fabric_attr->prov_name, stuck_ms(t),
+		   !gdri_ofi_is_shm(t) ? ""
+				       : ", as where a process died or stands still that held a lock of shm's "
+					 "(GDR_OFI_PROVIDER=tcp, or memory mapped by p2p, has none)");
+}
+
+/* Someone begins a round at least every LONGEST_NAP_NS. Time in which this PE itself stood still counts for nothing.
+ * All accesses relaxed: hints, which pair with nothing. */
+void gdri_ofi_proxy_watch(struct gdri_ofi_proxy *t)
+{
+	struct gdri_ofi_watched *w = &t->seen;
+	uint64_t round = __atomic_load_n(&t->now, __ATOMIC_RELAXED), now = gdri_now_ns();
+	bool stuck;
+
+	if (round != w->round)
+		w->since = now;
+	else if (now > w->looked + PROBE_NS)
+		w->since += now - w->looked;
+	w->round = round;
+	w->looked = now;
+	stuck = __atomic_load_n(&t->runs, __ATOMIC_RELAXED) && now > w->since + (uint64_t)stuck_ms(t) * 1000000u;
+	__atomic_store_n(&t->stuck, stuck, __ATOMIC_RELAXED);
+	if (stuck)
+		stuck_say(t);
+}
+
+bool gdri_ofi_proxy_stop(struct gdri_ofi_proxy *t)
+{
+	struct timespec end;
+
+	if (!t->runs)
+		return true;
+	end = gdri_deadline_at(__atomic_load_n(&t->stuck, __ATOMIC_RELAXED) ? 0 : (int)stuck_ms(t));
+	if (pthread_clockjoin_np(t->thread, NULL, CLOCK_MONOTONIC, &end)) {
+		__atomic_store_n(&t->stuck, true, __ATOMIC_RELAXED);
+		stuck_say(t);
+		return false;
+	}
+	__atomic_store_n(&t->runs, false, __ATOMIC_RELAXED);
 	gdri_debug("ofi: %llu replies went with requests, %llu writes past a signal that waited",
 		   (unsigned long long)t->n_carried, (unsigned long long)t->n_ahead);
+	return true;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Completion queues. To read one makes progress, and nothing else does. */
+#define _GNU_SOURCE /* pthread_getname_np */
 #include "tests/ofi/provider/fake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int cq_close(struct fid *fid)
 {
@@ -55,6 +58,20 @@ static void cq_spend(uint64_t ns)
 		;
 }
 
+/* As where a lock is never given back: from a second on, for threads of one name. */
+static void cq_stick(const struct fake_cq *cq)
+{
+	struct timespec now;
+	char name[16] = "";
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!cq->sticks || now.tv_sec < cq->sticks_s)
+		return;
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	while (!strcmp(name, cq->sticks))
+		pause();
+}
+
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct fake_cq *cq = FAKE_OF(cq, fid);
@@ -64,6 +81,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	ssize_t n = 0;
 
 	cq_spend(cq->read_ns);
+	cq_stick(cq);
 	pthread_mutex_lock(&cq->domain->lock);
 	for (ep = cq->domain->eps; ep; ep = ep->next)
 		if (ep->cq == cq && ep->enabled)
@@ -111,6 +129,7 @@ int gdr_fake_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct 
 		     void *context)
 {
 	struct fake_cq *cq = calloc(1, sizeof(*cq));
+	struct timespec now;
 
 	if (!cq || attr->format != FI_CQ_FORMAT_MSG || attr->wait_obj != FI_WAIT_NONE ||
 	    !attr->size) {
@@ -124,6 +143,9 @@ int gdr_fake_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct 
 	}
 	cq->fid = (struct fid_cq){{FI_CLASS_CQ, context, &cq_fi_ops}, &cq_ops};
 	cq->size = attr->size;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	cq->sticks = getenv("GDRFAKE_STICKS");
+	cq->sticks_s = now.tv_sec + 2;
 	if (getenv("GDRFAKE_READ_US"))
 		cq->read_ns = 1000 * strtoul(getenv("GDRFAKE_READ_US"), NULL, 10);
 	cq->domain = FAKE_OF(domain, domain);

@@ -101,6 +101,8 @@ struct fake_cq {
 	struct fi_cq_err_entry *entries; /* [size]; err 0: a completion */
 	size_t size, first, n;
 	uint64_t read_ns; /* of the processor, that each look takes */
+	const char *sticks; /* name of the threads whose looks do not return, from then on; NULL: all do */
+	time_t sticks_s;
 };
 
 struct fake_receive {
