@@ -30,7 +30,7 @@ void gdri_host_barrier_looks(void (*look)(struct gdri_state *st), int (*absent)(
 static int host_barrier_tell(struct gdri_state *st, uint64_t *word, uint64_t value, int pe)
 {
 	struct gdri_operation o = gdri_op_scalar(GDRI_SIGNAL, GDRI_AMO_SET, 8, word, value, pe, 0);
-	int ret = gdri_xfer_signal_behind(gdri_host_dev(st), &o);
+	int ret = gdri_xfer_tell(gdri_host_dev(st), &o);
 
 	if (ret)
 		gdri_error("%s: no way to PE %d: %s", st->call, pe, gdr_strerror(ret));

@@ -48,7 +48,7 @@ static int join_tell_word(struct gdri_state *st, int pe, size_t field, uint64_t 
 		if (ret <= 0)
 			return ret;
 	}
-	ret = gdri_xfer_signal_behind(dev, &o); /* pairs with the acquire in gdri_join_look */
+	ret = gdri_xfer_tell(dev, &o); /* pairs with the acquire in gdri_join_look */
 	return ret ? ret : 1;
 }
 

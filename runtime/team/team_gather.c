@@ -53,16 +53,18 @@ static int gather_tell(struct gdri_state *st, const struct gdri_coll *c, int to,
 	struct gdri_note *note = note_of(st, c->team, seq, c->team->me);
 	uint64_t *word = &c->team->chan[c->team->me].note;
 	int pe = gdri_team_pe(c->team, to), ret;
+	struct gdri_operation o = gdri_coll_message(st->dev, GDRI_THREAD, pe, c->team->queue, note, v, sizeof(note->v));
 	uint8_t *base = st->peers[pe].base;
 
 	if (st->cuda) {
 		ret = put_cuda(st, pe, note, v, sizeof(note->v));
 		return ret ? ret : put_cuda(st, pe, word, &seq, sizeof(seq));
 	}
-	if (!base)
-		return gdri_coll_post(st->dev, pe, c->team->queue, note, v, sizeof(note->v), word, seq);
-	memcpy(base + ((uint8_t *)note - st->heap->base), v, sizeof(note->v));
-	return gdri_chan_signal(c, to, word, seq); /* a release: pairs with the acquire in hear */
+	if (base)
+		memcpy(base + ((uint8_t *)note - st->heap->base), v, sizeof(note->v));
+	o.sig = word;
+	o.value = seq;
+	return gdri_coll_post(st->dev, &o); /* a release: pairs with the acquire in hear */
 }
 
 /* Whether a member is lost: without it the call cannot end, whichever member this PE waits for. */

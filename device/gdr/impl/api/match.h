@@ -34,16 +34,18 @@ GDRI_NOINLINE int gdri_match_tell(const struct gdri_coll *c, int to, struct gdri
 {
 	int pe = gdri_team_pe(c->team, to);
 	struct gdri_match *p = (struct gdri_match *)(void *)gdri_chan_mapped(c, at, pe);
+	struct gdri_operation o = gdri_coll_message(c->dev, GDRI_THREAD, pe, c->team->queue, at, mine,
+						    offsetof(struct gdri_match, tag));
 
-	if (GDRI_QUEUES && !p)
-		return gdri_coll_post(c->dev, pe, c->team->queue, at, mine, offsetof(struct gdri_match, tag), &at->tag,
-				      mine->tag);
-	/* published by the tag, whose release pairs with the acquire in gdri_match_hear */
-	gdri_st_relaxed_sys_u64(&p->call, mine->call);
-	gdri_st_relaxed_sys_u64(&p->len, mine->len);
-	gdri_st_relaxed_sys_u64(&p->steps, mine->steps);
-	gdri_p2p_signal(&p->tag, mine->tag, 0);
-	return 0;
+	if (p) {
+		/* published by the tag, whose release pairs with the acquire in gdri_match_hear */
+		gdri_st_relaxed_sys_u64(&p->call, mine->call);
+		gdri_st_relaxed_sys_u64(&p->len, mine->len);
+		gdri_st_relaxed_sys_u64(&p->steps, mine->steps);
+	}
+	o.sig = &at->tag;
+	o.value = mine->tag;
+	return gdri_coll_post(c->dev, &o);
 }
 
 GDRI_NOINLINE int gdri_match_hear(const struct gdri_coll *c, int from, const struct gdri_match *m, uint32_t seq)

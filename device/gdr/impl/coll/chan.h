@@ -86,7 +86,7 @@ GDR_DEVICE uint8_t *gdri_chan_mapped(const struct gdri_coll *c, const void *ptr,
 }
 
 /* First thread. An 8-byte word of member `to` of the team, behind what the scope wrote before; pairs with the acquire
- * in gdri_chan_wait. */
+ * of who waits for it. */
 GDR_DEVICE int gdri_chan_signal(const struct gdri_coll *c, int to, uint64_t *word, uint64_t value)
 {
 	return gdri_coll_tell(c->dev, gdri_team_pe(c->team, to), c->team->queue, word, value);
@@ -102,7 +102,7 @@ GDRI_NOINLINE int gdri_chan_wait(const struct gdri_coll *c, int peer, uint32_t s
 	int ret;
 
 	gdri_coll_wait_begin(c, &w, peer, word);
-	/* acquire: pairs with the release in gdri_chan_signal, or the NIC's order */
+	/* acquire: pairs with the release in gdri_chan_tell, or the NIC's order */
 	while ((int32_t)((uint32_t)(gdri_ld_acquire_sys_u64(word) >> shift) - least) < 0) {
 		ret = gdri_wait_step(c->dev, &w);
 		if (ret)
@@ -126,21 +126,28 @@ GDR_DEVICE uint8_t *gdri_chan_slot(const struct gdri_coll *c, int of, uint32_t s
 	return c->team->slots + (uint64_t)i * c->team->slot_size;
 }
 
-/* First thread. The word for member `to` of the team, behind len bytes from src to dst, which were stored already
- * where the member is mapped. */
-GDRI_NOINLINE int gdri_chan_post(const struct gdri_coll *c, int to, void *dst, const void *src,
-				 size_t len)
+/* First thread. The word for the team's member, behind len bytes from src to dst, which were stored already where the
+ * member is mapped. 1: it is not, and o is to be posted. Only then o is written: a fence empties the first-level cache,
+ * and who read it behind one would fetch it anew. */
+GDRI_NOINLINE int gdri_chan_tell(const struct gdri_coll *c, int member, struct gdri_operation *o, void *dst,
+				 const void *src, size_t len)
 {
-	struct gdri_chan *ch = &c->team->chan[to];
+	struct gdri_chan *ch = &c->team->chan[member];
 	uint64_t *word = &c->team->chan[c->team->me].word;
 	uint32_t got = gdri_chan_count(&ch->got);
 	uint64_t value = (uint64_t)got << 32 | gdri_chan_count(&ch->sent);
-	int pe = gdri_team_pe(c->team, to);
+	int pe = gdri_team_pe(c->team, member);
 
 	gdri_st_relaxed_gpu_u32(&ch->told, got);
-	if (!GDRI_QUEUES || gdri_peer_base(c->dev, pe))
-		return gdri_chan_signal(c, to, word, value);
-	return gdri_coll_post(c->dev, pe, c->team->queue, dst, src, len, word, value);
+	if (!GDRI_QUEUES || gdri_peer_base(c->dev, pe)) {
+		/* pairs with the acquire in gdri_chan_wait */
+		gdri_p2p_signal((uint64_t *)(void *)gdri_chan_mapped(c, word, pe), value, 0);
+		return 0;
+	}
+	*o = gdri_coll_message(c->dev, GDRI_THREAD, pe, c->team->queue, dst, src, len);
+	o->sig = word;
+	o->value = value;
+	return 1;
 }
 
 /* Until a slot of member `to` of the team is free. */
@@ -183,13 +190,15 @@ GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, c
 {
 	int member = gdri_coll_member(c, to), ret = gdri_chan_store(c, member, dst, src, len);
 	uint32_t *sent = &c->team->chan[member].sent;
+	struct gdri_operation o;
 
 	if (ret)
 		return ret;
 	if (!gdri_scope_rank(c->scope)) {
 		dst = gdri_chan_place(c, member, dst);
 		gdri_st_relaxed_gpu_u32(sent, gdri_chan_count(sent) + 1);
-		ret = gdri_chan_post(c, member, dst, src, len);
+		if (gdri_chan_tell(c, member, &o, dst, src, len) && GDRI_QUEUES)
+			ret = gdri_post_memory(c->dev, &o);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }
@@ -222,14 +231,16 @@ GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
 {
 	int member = gdri_coll_member(c, from), ret = 0;
 	struct gdri_chan *ch = &c->team->chan[member];
+	struct gdri_operation o;
 	uint32_t got;
 
 	gdri_scope_sync(c->scope); /* all have read it: before the release that tells so */
 	if (!gdri_scope_rank(c->scope)) {
 		got = gdri_chan_count(&ch->got) + 1;
 		gdri_st_relaxed_gpu_u32(&ch->got, got);
-		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2)
-			ret = gdri_chan_post(c, member, 0, 0, 0);
+		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2 &&
+		    gdri_chan_tell(c, member, &o, 0, 0, 0) && GDRI_QUEUES)
+			ret = gdri_post_word(c->dev, &o);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }

@@ -70,51 +70,78 @@ GDR_DEVICE uint8_t *gdri_mapped_signal(const struct gdri_dev *dev, const void *s
 
 /* ---- write, read: memory ---- */
 
-/* Behind the data that the caller, or its scope, wrote before; by queue the doorbell's F1 puts stores to mapped memory
- * before it. */
-GDRI_SLOW int gdri_xfer_signal_behind(struct gdri_dev *dev, struct gdri_operation *o)
-{
-	uint8_t *p = gdri_mapped_signal(dev, gdri_op_word(o), o->kind, o->pe);
-	int ret;
-
-	if (p) {
-		gdri_p2p_signal((uint64_t *)p, o->value, o->kind == GDRI_AMO_ADD);
-		return gdri_peer_status(dev, o->pe);
-	}
-	ret = gdri_xfer_refused(dev, o);
-	return ret ? ret : gdri_post_word(dev, o);
-}
-
-GDR_DEVICE int gdri_xfer_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
-{
-	int ret = gdri_xfer_refused(dev, o);
-
-	return gdri_unlikely(ret) ? ret : gdri_post_memory(dev, o);
-}
-
 GDRI_SLOW int gdri_xfer_bcast(int scope, int ret)
 {
 	return gdri_scope_bcast(scope, ret);
 }
 
-/* By all threads of the scope: all copy, or the first one posts. */
-GDRI_NOINLINE int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
+/* By all threads of the scope, where the PE is mapped. 1: more is to be done. */
+GDRI_SLOW int gdri_xfer_copied(struct gdri_dev *dev, const struct gdri_operation *o)
 {
 	uint8_t *p = gdri_mapped(dev, o->remote, o->pe);
-	int get = o->op == GDRI_GET, ret = 0;
+	int get = o->op == GDRI_GET;
 
 	GDRI_DEV_CONSTANT(dev);
-	if (p)
-		gdri_p2p_copy_any(o->scope, get ? o->local : p, get ? p : o->local, o->len);
-	else
+	if (!p) {
 		gdri_scope_sync(o->scope);
-	if (p && o->op != GDRI_PUT_SIGNAL)
-		return gdri_peer_status(dev, o->pe);
-	if (!gdri_scope_rank(o->scope) && p) {
-		ret = gdri_xfer_signal_behind(dev, o);
-	} else if (!gdri_scope_rank(o->scope)) {
-		ret = gdri_xfer_post_memory(dev, o);
+		return 1;
 	}
+	gdri_p2p_copy_any(o->scope, get ? o->local : p, get ? p : o->local, o->len);
+	return o->op == GDRI_PUT_SIGNAL ? 1 : gdri_peer_status(dev, o->pe);
+}
+
+enum { GDRI_XFER_WORD = 1, GDRI_XFER_MEMORY = 2 }; /* is to be posted */
+
+/* First thread. Behind the data that the caller, or its scope, wrote before; by queue the doorbell's F1 puts stores to
+ * mapped memory before it. */
+GDRI_SLOW int gdri_xfer_signal_behind(struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	uint8_t *p = gdri_mapped_signal(dev, gdri_op_word(o), o->kind, o->pe);
+	int ret;
+
+	if (!p) {
+		ret = gdri_xfer_refused(dev, o);
+		return ret ? ret : GDRI_XFER_WORD;
+	}
+	gdri_p2p_signal((uint64_t *)p, o->value, o->kind == GDRI_AMO_ADD);
+	return gdri_peer_status(dev, o->pe);
+}
+
+/* For threads of the host: and posts. */
+GDR_DEVICE int gdri_xfer_tell(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_signal_behind(dev, o);
+
+	return ret == GDRI_XFER_WORD ? gdri_post_word(dev, o) : ret;
+}
+
+/* First thread: behind what all copied. */
+GDRI_SLOW int gdri_xfer_first(struct gdri_dev *dev, const struct gdri_operation *o)
+{
+	int ret;
+
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_mapped(dev, o->remote, o->pe))
+		return gdri_xfer_signal_behind(dev, o);
+	ret = gdri_xfer_refused(dev, o);
+	if (gdri_unlikely(ret) || (!o->len && o->op != GDRI_PUT_SIGNAL))
+		return ret;
+	return gdri_post_is_word(o) ? GDRI_XFER_WORD : GDRI_XFER_MEMORY;
+}
+
+/* All copy, or the first one posts: the one stands behind the other. */
+GDRI_FRAMELESS int gdri_xfer_by_scope(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	int ret = gdri_xfer_copied(dev, o);
+
+	GDRI_DEV_CONSTANT(dev);
+	if (ret != 1)
+		return ret;
+	ret = gdri_scope_rank(o->scope) ? 0 : gdri_xfer_first(dev, o);
+	if (ret == GDRI_XFER_WORD)
+		ret = gdri_post_word(dev, o);
+	else if (ret == GDRI_XFER_MEMORY)
+		ret = gdri_post_messages(dev, o);
 	return gdri_xfer_bcast(o->scope, ret);
 }
 
@@ -328,17 +355,24 @@ GDR_DEVICE int gdri_coll_tell(struct gdri_dev *dev, int pe, uint32_t slot, uint6
 	return 0;
 }
 
-/* Write and signal, to a PE that is not mapped. */
-GDRI_FRAMELESS int gdri_coll_post(struct gdri_dev *dev, int pe, uint32_t slot, void *dst, const void *src, size_t len,
-				 uint64_t *word, uint64_t value)
+/* A write, behind which stands a word, as the caller sets it. */
+GDR_DEVICE struct gdri_operation gdri_coll_message(const struct gdri_dev *dev, int scope, int pe, uint32_t slot,
+						   void *dst, const void *src, size_t len)
 {
-	struct gdri_operation o;
+	struct gdri_operation o = gdri_op_memory(GDRI_PUT_SIGNAL, scope, 1, dst, src, len, pe,
+						 gdri_slot_queue(dev, slot));
 
-	o = gdri_op_memory(GDRI_PUT_SIGNAL, GDRI_THREAD, 1, dst, src, len, pe, gdri_slot_queue(dev, slot));
-	o.sig = word;
-	o.value = value;
 	o.kind = GDRI_AMO_SET;
-	return gdri_post_memory(dev, &o);
+	return o;
+}
+
+/* Write and word, or, where the PE is mapped and the write was stored, the word alone. */
+GDRI_FRAMELESS int gdri_coll_post(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	if (GDRI_QUEUES && !gdri_peer_base(dev, o->pe))
+		return gdri_post_memory(dev, o);
+	gdri_p2p_signal((uint64_t *)(void *)gdri_coll_mapped(dev, o->sig, o->pe), o->value, 0);
+	return 0;
 }
 
 /* Write, to a PE that is not mapped, of an element of up to GDRI_INLINE_MAX bytes. */

@@ -164,17 +164,22 @@ GDRI_NOINLINE uint64_t gdri_post_reserve_any(struct gdri_dev *dev, struct gdri_q
 	return ret ? (uint64_t)(int64_t)ret : base;
 }
 
+/* Behind gdri_post_group_any. */
+GDR_DEVICE int gdri_post_room(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, struct gdri_post *p)
+{
+	uint64_t base = gdri_post_reserve_any(dev, qp, blocks, p);
+
+	return gdri_post_take_any(p, qp, base, blocks);
+}
+
 /* What the short way below has no room for: a group that is larger than its share of the ring, a wait. Out of
  * line, and what it finds comes by memory: the short way is to keep no registers for it. Sets all but what is
  * constant. */
 GDRI_FRAMELESS int gdri_post_begin_any(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
 				       struct gdri_post *p)
 {
-	uint64_t base;
-
 	gdri_post_group_any(dev, qp, blocks, last2, p);
-	base = gdri_post_reserve_any(dev, qp, blocks, p);
-	return gdri_post_take_any(p, qp, base, blocks);
+	return gdri_post_room(dev, qp, blocks, p);
 }
 
 /* On the host device p stays in registers as long as nobody is handed its address. */

@@ -57,6 +57,16 @@ GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 								     : gdri_post_begin_any(dev, qp, blocks, last2, p);
 }
 
+/* 1: gdri_post_room is next, by who has less on its frame. */
+GDR_DEVICE int gdri_post_try_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t blocks, uint32_t last2,
+				  struct gdri_post *p)
+{
+	if (gdri_likely(gdri_post_open_now(qp, blocks, last2, p)))
+		return 0;
+	gdri_post_group_any(dev, qp, blocks, last2, p);
+	return 1;
+}
+
 GDRI_NOINLINE int gdri_post_close(struct gdri_dev *dev, struct gdri_qp *qp, const struct gdri_post *p)
 {
 	GDRI_BY_ABI(gdri_post_close);
@@ -88,6 +98,8 @@ GDR_DEVICE int gdri_post_open(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t
 	gdri_entries_set(&p->q, qp);
 	return 0;
 }
+
+#define gdri_post_try_open gdri_post_open
 #endif
 
 /* ---- reads: their completion ---- */
@@ -275,37 +287,37 @@ GDR_DEVICE int gdri_post_write_8(struct gdri_dev *dev, struct gdri_operation *o)
 
 /* ---- memory ---- */
 
-/* What one message carries of an operation. */
+/* What one message carries of an operation, and its post: its steps share it, none stands on another one's frame. */
 struct gdri_message {
-	uint64_t at; /* of its first byte */
+	struct gdri_post p; /* first: one address is kept for both */
+	struct gdri_qp *qp;
+	uint64_t at;	    /* of its first byte */
 	uint32_t n;
 	uint8_t in_entry; /* data stands in the WQE: a write of at most GDRI_INLINE_MAX bytes, whose source may be
 			   * reused at once */
 	uint8_t signal;	  /* blocks of the one behind the data, 0: none */
-	uint64_t target;  /* once it is posted: what to wait for */
+	uint8_t flush;	  /* it is a DUMP behind what was read, which carries nothing */
 	struct gdri_local l;
 };
 
-GDR_DEVICE void gdri_message_at(const struct gdri_dev *dev, struct gdri_message *m, const struct gdri_operation *o,
-				uint64_t at, int relaxed)
+GDR_DEVICE uint32_t gdri_message_blocks(const struct gdri_message *m)
 {
-	uint64_t left = o->len - at;
+	return 1u + m->signal;
+}
 
-	m->at = at;
-	m->n = left < GDRI_MSG_MAX ? (uint32_t)left : GDRI_MSG_MAX;
-	m->signal = o->op == GDRI_PUT_SIGNAL && left <= GDRI_MSG_MAX;
-	if (relaxed && m->signal && gdri_swap_size(dev, o) == 8)
-		m->signal = 2;
+/* What to wait for: a signal is a WQE of its own, see gdri_post_fetching. */
+GDR_DEVICE uint64_t gdri_message_target(const struct gdri_message *m)
+{
+	return m->p.index + 1 + !!m->signal;
 }
 
 /* Of the data: the CQE is that of the signal, if there is one. */
-GDR_DEVICE uint32_t gdri_message_ce(const struct gdri_post *p, const struct gdri_message *m)
+GDR_DEVICE uint32_t gdri_message_ce(const struct gdri_message *m)
 {
-	return (m->signal ? GDRI_CE_ERROR_ONLY : p->ce) | p->fm;
+	return (m->signal ? GDRI_CE_ERROR_ONLY : m->p.ce) | m->p.fm;
 }
 
-GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_post *p,
-				   const struct gdri_operation *o, const struct gdri_message *m)
+GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
 {
 	uint32_t v[7] = {0, 0, 0, 0, 0, 0, 0};
 	/* callers have no more; the compiler cannot know */
@@ -313,98 +325,165 @@ GDRI_SLOW void gdri_message_inline(struct gdri_dev *dev, const struct gdri_post 
 	struct gdri_qp q;
 
 	gdri_ld_bytes(v, o->local, len);
-	gdri_wqe_write_inline(gdri_post_q(p, &q), p->index, gdri_message_ce(p, m), gdri_heap_offset(dev, o->remote),
-			      gdri_post_rkey(p), v, len);
+	gdri_wqe_write_inline(gdri_post_q(&m->p, &q), m->p.index, gdri_message_ce(m), gdri_heap_offset(dev, o->remote),
+			      gdri_post_rkey(&m->p), v, len);
 }
 
-GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_post *p,
-				 const struct gdri_operation *o, const struct gdri_message *m)
+GDRI_SLOW void gdri_message_rdma(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
 {
 	int get = o->op == GDRI_GET;
 	struct gdri_qp q;
 
-	gdri_wqe_rdma(gdri_post_q(p, &q), p->index, get ? GDRI_OP_READ : GDRI_OP_WRITE,
-		      gdri_message_ce(p, m),
-		      gdri_heap_offset(dev, o->remote) + m->at, get ? p->q.rkey_data : gdri_post_rkey(p),
+	gdri_wqe_rdma(gdri_post_q(&m->p, &q), m->p.index, get ? GDRI_OP_READ : GDRI_OP_WRITE, gdri_message_ce(m),
+		      gdri_heap_offset(dev, o->remote) + m->at, get ? m->p.q.rkey_data : gdri_post_rkey(&m->p),
 		      m->l.addr + m->at, m->l.lkey, m->n);
 }
 
-GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_post *p,
-				   const struct gdri_operation *o, const struct gdri_message *m, int relaxed)
+GDRI_SLOW void gdri_message_signal(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m,
+				   int relaxed)
 {
 	uint64_t off = gdri_heap_offset(dev, o->sig);
 	struct gdri_qp q;
 
 	if (relaxed && gdri_unlikely(m->signal == 2))
-		gdri_write_swap(dev, p, p->index + 1, p->ce, off, o->value, 8);
+		gdri_write_swap(dev, &m->p, m->p.index + 1, m->p.ce, off, o->value, 8);
 	else
-		gdri_wqe_signal(dev, gdri_post_q(p, &q), p->index + 1, p->ce, off, o->value, o->kind);
+		gdri_wqe_signal(dev, gdri_post_q(&m->p, &q), m->p.index + 1, m->p.ce, off, o->value, o->kind);
+}
+
+enum gdri_message_step {
+	GDRI_MESSAGE_OVER,
+	GDRI_MESSAGE_OPEN,
+	GDRI_MESSAGE_ROOM, /* its blocks have to be waited for */
+	GDRI_MESSAGE_WRITE,
+	GDRI_MESSAGE_WAIT, /* all are posted */
+};
+
+/* The end of a step: what comes next, or an error. Who reads waits until it is here and visible; who writes until the
+ * source may be reused. */
+GDR_DEVICE int gdri_message_next(const struct gdri_operation *o, struct gdri_message *m)
+{
+	m->at += m->n;
+	if (m->at < o->len)
+		return GDRI_MESSAGE_OPEN;
+	return o->nbi || m->in_entry ? GDRI_MESSAGE_OVER : GDRI_MESSAGE_WAIT;
+}
+
+GDRI_SLOW int gdri_message_first(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m)
+{
+	int ret = 0;
+
+	GDRI_DEV_CONSTANT(dev);
+	m->at = m->flush = 0;
+	m->in_entry = o->op != GDRI_GET && o->len <= GDRI_INLINE_MAX;
+	if (!m->in_entry)
+		ret = gdri_local(dev, o->local, o->len, &m->l, o->op, o->pe);
+	return ret ? ret : GDRI_MESSAGE_OPEN;
+}
+
+GDR_DEVICE void gdri_message_shape(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m,
+				   int relaxed)
+{
+	uint64_t left = o->len - m->at;
+
+	m->n = left < GDRI_MSG_MAX ? (uint32_t)left : GDRI_MSG_MAX;
+	m->signal = o->op == GDRI_PUT_SIGNAL && left && left <= GDRI_MSG_MAX;
+	if (relaxed && m->signal && gdri_swap_size(dev, o) == 8)
+		m->signal = 2;
 }
 
 /* Data and signal on one queue, which executes them in order: one reservation, one doorbell, one CQE. */
-GDRI_SLOW int gdri_post_message(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m,
+GDRI_SLOW int gdri_message_open(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m,
 				int relaxed)
 {
-	struct gdri_qp *qp = gdri_op_queue(dev, o);
-	struct gdri_post p;
 	int ret;
 
 	GDRI_DEV_CONSTANT(dev);
-	ret = gdri_post_open(dev, qp, 1u + m->signal, relaxed && m->signal == 2, &p);
-	if (gdri_unlikely(ret))
-		return ret;
-	if (m->in_entry)
-		gdri_message_inline(dev, &p, o, m);
-	else
-		gdri_message_rdma(dev, &p, o, m);
-	if (m->signal)
-		gdri_message_signal(dev, &p, o, m, relaxed);
-	m->target = p.index + 1 + (relaxed ? !!m->signal : m->signal); /* see gdri_post_fetching */
-	return gdri_post_close(dev, qp, &p);
+	gdri_message_shape(dev, o, m, relaxed);
+	m->qp = gdri_op_queue(dev, o);
+	ret = gdri_post_try_open(dev, m->qp, gdri_message_blocks(m), relaxed && m->signal == 2, &m->p);
+	return ret > 0 ? GDRI_MESSAGE_ROOM : ret ? ret : GDRI_MESSAGE_WRITE;
 }
 
-/* Until what was read is here and visible, or the source of what was written may be reused. */
-GDR_DEVICE int gdri_post_await(struct gdri_dev *dev, const struct gdri_operation *o, const struct gdri_message *m)
+GDRI_SLOW int gdri_message_write(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m,
+				 int relaxed)
 {
-	struct gdri_qp *qp = gdri_op_queue(dev, o);
 	int ret;
 
+	GDRI_DEV_CONSTANT(dev);
+	if (gdri_unlikely(m->flush))
+		gdri_write_dump(dev, &m->p);
+	else if (m->in_entry)
+		gdri_message_inline(dev, o, m);
+	else
+		gdri_message_rdma(dev, o, m);
+	if (m->signal)
+		gdri_message_signal(dev, o, m, relaxed);
+	ret = gdri_post_close(dev, m->qp, &m->p);
+	return gdri_unlikely(ret) ? ret : gdri_message_next(o, m);
+}
+
+/* Behind the wait. */
+GDRI_SLOW int gdri_message_waited(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m)
+{
+	GDRI_DEV_CONSTANT(dev);
 	if (o->op != GDRI_GET)
-		return gdri_qp_wait(dev, qp, m->target, o->op);
-	ret = gdri_read_wait(dev, qp, m->target, o->op);
-	if (gdri_unlikely(m->l.lkey.be != dev->lkey.be)) /* a buffer, perhaps the host's, beyond the scope of F4 */
-		gdri_fence_sys();
-	return ret;
+		return GDRI_MESSAGE_OVER;
+	if (!m->flush && gdri_unlikely(gdri_k(dev, flags) & GDRI_DEV_READ_FLUSH)) {
+		m->flush = 1;
+		return GDRI_MESSAGE_OPEN;
+	}
+	if (gdri_unlikely(m->l.lkey.be != dev->lkey.be))
+		gdri_fence_sys(); /* a buffer, perhaps the host's, beyond the scope of F4 */
+	return GDRI_MESSAGE_OVER;
+}
+
+GDR_DEVICE int gdri_message_does(struct gdri_dev *dev, const struct gdri_operation *o, struct gdri_message *m, int step,
+				 int relaxed)
+{
+	int ret;
+
+	switch (step) {
+	case GDRI_MESSAGE_OPEN:
+		return gdri_message_open(dev, o, m, relaxed);
+	case GDRI_MESSAGE_ROOM:
+		ret = gdri_post_room(dev, m->qp, gdri_message_blocks(m), &m->p);
+		return ret ? ret : GDRI_MESSAGE_WRITE;
+	case GDRI_MESSAGE_WRITE:
+		return gdri_message_write(dev, o, m, relaxed);
+	default:
+		ret = gdri_qp_wait(dev, m->qp, gdri_message_target(m), o->op);
+		return ret ? ret : gdri_message_waited(dev, o, m);
+	}
 }
 
 /* Put, get and put with signal, of any length but 0. */
 GDR_DEVICE int gdri_post_messages_as(struct gdri_dev *dev, struct gdri_operation *o, int relaxed)
 {
 	struct gdri_message m;
-	int ret = 0;
+	int step;
 
 	GDRI_DEV_CONSTANT(dev);
-	m.in_entry = o->op != GDRI_GET && o->len <= GDRI_INLINE_MAX;
-	if (!m.in_entry)
-		ret = gdri_local(dev, o->local, o->len, &m.l, o->op, o->pe);
+	step = gdri_message_first(dev, o, &m);
 	GDRI_NOT_UNROLLED
-	for (uint64_t at = 0; !ret && at < o->len; at += m.n) {
-		gdri_message_at(dev, &m, o, at, relaxed);
-		ret = gdri_post_message(dev, o, &m, relaxed);
-	}
-	return ret || o->nbi || m.in_entry ? ret : gdri_post_await(dev, o, &m);
+	while (step > GDRI_MESSAGE_OVER)
+		step = gdri_message_does(dev, o, &m, step, relaxed);
+	return step;
 }
 
 GDRI_BY_CLASS(gdri_post_messages)
+
+GDR_DEVICE int gdri_post_is_word(const struct gdri_operation *o)
+{
+	return !o->len || (o->len == 8 && o->op == GDRI_PUT);
+}
 
 /* ... and of none. */
 GDR_DEVICE int gdri_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
 {
 	if (!o->len && o->op != GDRI_PUT_SIGNAL)
 		return 0;
-	if (!o->len || (o->len == 8 && o->op == GDRI_PUT))
-		return gdri_post_word(dev, o);
-	return gdri_post_messages(dev, o);
+	return gdri_post_is_word(o) ? gdri_post_word(dev, o) : gdri_post_messages(dev, o);
 }
 
 /* From the heap, in one message, which is not waited for. */
