@@ -103,9 +103,18 @@ enum gdri_layout {
 struct gdri_blocks {
 	int layout;
 	size_t len;
-	size_t elem; /* SPLIT: bytes of an element */
+	uint32_t elem; /* SPLIT: bytes of an element */
 	int pieces;
 };
+
+/* Out of line: what it divides by is kept by no caller. */
+GDRI_NOINLINE size_t gdri_split_at(const struct gdri_blocks *b, int i)
+{
+	size_t n = b->len / b->elem, p = (size_t)b->pieces, each = n / p, more = n % p;
+
+	p = (size_t)i < p ? (size_t)i : p;
+	return (each * p + (p < more ? p : more)) * b->elem;
+}
 
 GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blocks *b, int i)
 {
@@ -113,12 +122,8 @@ GDR_DEVICE size_t gdri_block_at(const struct gdri_coll *c, const struct gdri_blo
 		return b->len * (size_t)i;
 	if (b->layout == GDRI_RAGGED)
 		return gdri_ld_relaxed_gpu_u64(&c->team->chan[i].at);
-	if (b->layout == GDRI_SPLIT) {
-		size_t n = b->len / b->elem, p = (size_t)b->pieces, each = n / p, more = n % p;
-
-		p = (size_t)i < p ? (size_t)i : p;
-		return (each * p + (p < more ? p : more)) * b->elem;
-	}
+	if (b->layout == GDRI_SPLIT)
+		return gdri_split_at(b, i);
 	return b->layout == GDRI_PLACES ? sizeof(struct gdri_chan) * (size_t)i : 0;
 }
 

@@ -121,13 +121,11 @@ GDRI_NOINLINE int gdri_broadcast_shots(const struct gdri_coll *c, uint8_t *dst,
 				       const uint8_t *src, size_t len, int root, int two)
 {
 	const struct gdri_blocks b = {two ? GDRI_SPLIT : GDRI_WHOLE, len, 1, c->n};
-	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, c->me), 1, 0};
 	int ret = gdri_coll_spread(c, dst, src, &b, root);
 
 	if (ret || !two)
 		return ret;
-	return gdri_coll_linear(c, dst, &b,
-				  (c->me == root ? src : dst) + gdri_block_at(c, &b, c->me), &mine);
+	return gdri_coll_gather(c, dst, &b, (c->me == root ? src : dst) + gdri_block_at(c, &b, c->me));
 }
 
 /* The root gives its node a piece each, which go to the members of the same number on the other
@@ -137,17 +135,16 @@ GDRI_NOINLINE int gdri_broadcast_lanes(const struct gdri_coll *c, uint8_t *dst, 
 {
 	const struct gdri_team *t = c->team;
 	const struct gdri_blocks b = {GDRI_SPLIT, len, 1, t->lanes};
-	const struct gdri_blocks mine = {GDRI_WHOLE, gdri_block_len(c, &b, t->local), 1, 0};
 	const struct gdri_coll node = gdri_coll_node(c), lane = gdri_coll_lane(c, t->local, -1);
-	size_t at = gdri_block_at(c, &b, t->local);
+	size_t at = gdri_block_at(c, &b, t->local), mine = gdri_block_len(c, &b, t->local);
 	int home = gdri_node_of(t, root), ret = 0;
 	const uint8_t *piece = (c->me == root ? src : dst) + at;
 
 	if (home == t->node)
 		ret = gdri_coll_spread(&node, dst, src, &b, gdri_node_local(t, root));
-	if (!ret && mine.len)
-		ret = gdri_broadcast_shots(&lane, dst + at, piece, mine.len, home, t->nodes > 2);
-	return ret ? ret : gdri_coll_linear(&node, dst, &b, piece, &mine);
+	if (!ret && mine)
+		ret = gdri_broadcast_shots(&lane, dst + at, piece, mine, home, t->nodes > 2);
+	return ret ? ret : gdri_coll_gather(&node, dst, &b, piece);
 }
 
 GDRI_NOINLINE int gdri_broadcast_by(const struct gdri_coll *c, uint8_t *dst, const uint8_t *src,

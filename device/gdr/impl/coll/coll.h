@@ -12,12 +12,12 @@
 
 /* ---- every member to every other one ---- */
 
-/* Part `at` of each other member's block of src, into its slot. *more: there are further parts. */
+/* Part `at` of each other member's block of src, into its slot. 1: there are further parts. */
 GDRI_NOINLINE int gdri_coll_send_parts(const struct gdri_coll *c, const uint8_t *src,
-				       const struct gdri_blocks *sb, size_t at, int *more)
+				       const struct gdri_blocks *sb, size_t at)
 {
 	size_t len, part;
-	int to, ret;
+	int to, ret, more = 0;
 
 	for (int i = 1; i < c->n; i++) {
 		to = gdri_coll_after(c, i);
@@ -28,13 +28,13 @@ GDRI_NOINLINE int gdri_coll_send_parts(const struct gdri_coll *c, const uint8_t 
 		ret = gdri_chan_send(c, to, 0, src + gdri_block_at(c, sb, to) + at, part);
 		if (ret)
 			return ret;
-		*more |= at + part < len;
+		more |= at + part < len;
 	}
-	return 0;
+	return more;
 }
 
 GDRI_NOINLINE int gdri_coll_recv_parts(const struct gdri_coll *c, uint8_t *dst,
-				       const struct gdri_blocks *db, size_t at, int *more)
+				       const struct gdri_blocks *db, size_t at, int more)
 {
 	size_t len, part;
 	int from, ret;
@@ -53,9 +53,9 @@ GDRI_NOINLINE int gdri_coll_recv_parts(const struct gdri_coll *c, uint8_t *dst,
 		ret = gdri_chan_taken(c, from);
 		if (ret)
 			return ret;
-		*more |= at + part < len;
+		more |= at + part < len;
 	}
-	return 0;
+	return more;
 }
 
 /* Nobody waits for ever: who is furthest behind finds its members' room free, since they took all
@@ -65,15 +65,14 @@ GDRI_NOINLINE int gdri_coll_flat(const struct gdri_coll *c, uint8_t *dst,
 				 const struct gdri_blocks *sb)
 {
 	size_t at = 0;
-	int more, ret;
+	int ret;
 
 	do {
-		more = 0;
-		ret = gdri_coll_send_parts(c, src, sb, at, &more);
-		if (!ret)
-			ret = gdri_coll_recv_parts(c, dst, db, at, &more);
+		ret = gdri_coll_send_parts(c, src, sb, at);
+		if (ret >= 0)
+			ret = gdri_coll_recv_parts(c, dst, db, at, ret);
 		at += c->team->slot_size;
-	} while (more && !ret);
+	} while (ret > 0);
 	return ret;
 }
 
@@ -107,6 +106,18 @@ GDRI_NOINLINE int gdri_coll_linear(const struct gdri_coll *c, uint8_t *dst,
 		if (len)
 			ret = gdri_chan_send(c, to, dst + mine, src + gdri_block_at(c, sb, to), len);
 	}
+	return ret ? ret : gdri_coll_arrived(c, db);
+}
+
+/* Each has a block for all, src, which goes to where it belongs. All members are known to be in the call. */
+GDRI_NOINLINE int gdri_coll_gather(const struct gdri_coll *c, uint8_t *dst, const struct gdri_blocks *db,
+				   const uint8_t *src)
+{
+	size_t len = gdri_block_len(c, db, c->me);
+	int i, ret = 0;
+
+	for (i = 1; i < c->n && len && !ret; i++)
+		ret = gdri_chan_send(c, gdri_coll_after(c, i), dst + gdri_block_at(c, db, c->me), src, len);
 	return ret ? ret : gdri_coll_arrived(c, db);
 }
 
@@ -466,15 +477,15 @@ GDRI_NOINLINE int gdri_strided_put(const struct gdri_coll *c, int to, uint8_t *d
 GDRI_NOINLINE int gdri_alltoalls_grid(const struct gdri_coll *c, void *dst, const void *src,
 				      ptrdiff_t dst_step, ptrdiff_t src_step, size_t n, size_t elem)
 {
-	struct gdri_request q;
+	struct gdri_grid_job q;
 
 	q.what = GDRI_RQ_ALLTOALLS;
 	q.size = (uint32_t)elem;
 	q.dst = dst;
 	q.src = src;
 	q.n = n;
-	q.coll.dst_step = dst_step;
-	q.coll.src_step = src_step;
+	q.dst_step = dst_step;
+	q.src_step = src_step;
 	return gdri_grid_alone(c, &q);
 }
 

@@ -173,27 +173,25 @@ GDRI_NOINLINE int gdri_reducescatter_all(int scope, gdr_team_t team, void *dst, 
 {
 	struct gdri_reduce r;
 	int ret = gdri_reduce_begin(&r, scope, team, GDRI_REDUCESCATTER, code), algo;
-	const struct gdri_blocks b = {GDRI_EQUAL, n * r.elem, 1, 0};
+	size_t len = n * r.elem;
 
 	if (ret || !n)
 		return ret;
-	r.in_place = gdri_overlap(dst, b.len, src, b.len * (size_t)r.c.n);
-	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, b.len * (size_t)r.c.n, r.in_place);
-	if ((algo == GDRI_A_LL || algo == GDRI_A_GRID) && !gdri_sum_suits(scope, dst, src, b.len, code))
-		algo = GDRI_A_ONE_SHOT;
-	if (algo == GDRI_A_LL && !gdri_ll_fits(&r.c, b.len))
+	r.in_place = gdri_overlap(dst, len, src, len * (size_t)r.c.n);
+	algo = gdri_reduce_algo(&r, GDRI_K_REDUCE, len * (size_t)r.c.n, r.in_place);
+	if (algo == GDRI_A_LL && !gdri_ll_fits(&r.c, len))
 		algo = r.in_place ? GDRI_A_ONE_SHOT : GDRI_A_GRID;
 	if (algo == GDRI_A_LL)
-		return gdri_reduce_ll(&r, dst, src, b.len, b.len, r.c.n);
+		return gdri_ll_sum(scope, r.c.team, GDRI_REDUCESCATTER, dst, src, len, len, code, r.c.n);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, GDRI_RQ_REDUCESCATTER, dst, src, n, r.elem, 0, code);
 	if (r.c.n == 1)
 		gdri_reduce_copy(code, scope, dst, src, n);
 	else if (algo == GDRI_A_SINGLE_LEADER || algo == GDRI_A_MULTI_RAIL)
 		ret = gdri_scatter_levels(&r, algo == GDRI_A_SINGLE_LEADER, (uint8_t *)dst, (const uint8_t *)src,
-					  b.len);
+					  len);
 	else
-		ret = gdri_reduce_flat(&r, (uint8_t *)dst, (const uint8_t *)src, &b);
+		return gdri_reduce_by_slots(scope, r.c.team, GDRI_REDUCESCATTER, GDRI_A_ONE_SHOT, dst, src, len, code);
 	gdri_scope_sync(scope);
 	return gdri_coll_end(&r.c, ret);
 }
@@ -204,7 +202,9 @@ GDR_DEVICE int gdri_reducescatter_as(int scope, gdr_team_t team, void *dst, cons
 	size_t len = n << (code & 15u);
 	int ret = 1;
 
-	if (gdri_sum_suits(scope, dst, src, len, code) && (scope != GDRI_WARP || len <= 2 * GDRI_WARP_ADDED))
+	if (!gdri_sum_suits(scope, dst, src, len, code))
+		ret = gdri_reduce_alone(team, GDRI_REDUCESCATTER, dst, src, len, code);
+	else if (scope != GDRI_WARP || len <= 2 * GDRI_WARP_ADDED)
 		ret = gdri_ll_step_sum(scope, team, GDRI_REDUCESCATTER, GDRI_K_REDUCE, dst, src, len, len, code,
 				     GDRI_ALL);
 	return gdri_likely(ret <= 0) ? ret : gdri_reducescatter_all(scope, team, dst, src, n, code);

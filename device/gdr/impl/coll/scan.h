@@ -198,7 +198,7 @@ GDRI_NOINLINE int gdri_scan_all(int scope, gdr_team_t team, void *dst, const voi
 	r.in_place = gdri_overlap(dst, len, src, len);
 	algo = gdri_reduce_algo(&r, GDRI_K_SCAN, len, r.in_place);
 	if (algo == GDRI_A_LL)
-		return gdri_reduce_ll(&r, dst, src, len, 0, r.c.me + !exclusive);
+		return gdri_ll_sum(scope, r.c.team, GDRI_SCAN, dst, src, len, 0, code, r.c.me + !exclusive);
 	if (algo == GDRI_A_GRID)
 		return gdri_grid_do(&r.c, exclusive ? GDRI_RQ_EXSCAN : GDRI_RQ_INSCAN, dst, src, n,
 				    r.elem, 0, code);

@@ -59,6 +59,14 @@ GDR_DEVICE_COLD int gdri_coll_refuse(const struct gdri_coll *c, const void *ptr,
 	return -GDR_EINVAL;
 }
 
+/* Of a call that has begun. */
+GDR_DEVICE struct gdri_coll gdri_coll_of(struct gdri_team *t, int scope, uint32_t op)
+{
+	struct gdri_coll c = {gdri_dev(), t, scope, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+
+	return c;
+}
+
 GDR_DEVICE int gdri_coll_begin(struct gdri_coll *c, int scope, gdr_team_t team, uint32_t op)
 {
 	c->dev = gdri_dev();
@@ -119,6 +127,12 @@ GDR_DEVICE int gdri_coll_end(const struct gdri_coll *c, int ret)
 	if (!ret)
 		ret = gdri_coll_flush(c);
 	return gdri_unlikely(ret) ? gdri_coll_fail(c, ret) : 0;
+}
+
+/* Out of line. */
+GDRI_NOINLINE int gdri_coll_over(const struct gdri_coll *c, int ret)
+{
+	return gdri_coll_end(c, ret);
 }
 
 GDR_DEVICE int gdri_coll_algo(const struct gdri_coll *c, int kind, uint64_t len)

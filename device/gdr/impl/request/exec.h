@@ -150,6 +150,7 @@ GDR_DEVICE uint32_t gdri_grid_op(uint32_t what)
 /* All threads of one of the blocks. */
 GDRI_NOINLINE int gdri_exec_grid(const struct gdri_request *q)
 {
+	const struct gdri_grid_job job = gdri_grid_job_of(q);
 	struct gdri_grid g;
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, GDRI_BLOCK, q->coll.team, gdri_grid_op(q->what));
@@ -159,7 +160,7 @@ GDRI_NOINLINE int gdri_exec_grid(const struct gdri_request *q)
 	if (gdri_unlikely(gdr_grid_size() > c.team->grid_blocks))
 		return gdri_coll_refuse(&c, q->dst, gdr_grid_size(), GDRI_ARG_BLOCKS);
 	gdri_grid_begin(&g, &c, gdr_block_id(), gdr_grid_size());
-	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, q) : gdri_grid_call(&g, q);
+	return gdri_grid_between(q, c.n) ? gdri_grid_in_place(&g, &job) : gdri_grid_call(&g, &job);
 }
 
 /* A collective by LL, each block by itself. */

@@ -89,7 +89,7 @@ GDR_DEVICE uint8_t *gdri_aligned_at(const struct gdri_request *q, const void *pt
 GDRI_NOINLINE int gdri_aligned_late(struct gdri_team *t, uint32_t op, const uint64_t *words, uint64_t epoch,
 				 int err)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_BLOCK, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	struct gdri_coll c = gdri_coll_of(t, GDRI_BLOCK, op);
 	uint32_t none = 0;
 
 	GDRI_BY_ABI(gdri_aligned_late);

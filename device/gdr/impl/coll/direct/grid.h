@@ -15,6 +15,17 @@
 #include <gdr/impl/request/request.h>
 #include <gdr/impl/path/strided.h>
 
+/* What of a request (request.h) they need. */
+struct gdri_grid_job {
+	uint32_t what, size;
+	int32_t root;
+	uint32_t code;
+	void *dst;
+	const void *src;
+	uint64_t n;
+	int64_t dst_step, src_step;
+};
+
 struct gdri_grid {
 	struct gdri_coll c;
 	uint32_t block, blocks;
@@ -81,10 +92,10 @@ GDR_DEVICE void gdri_grid_spread(const struct gdri_grid *g, uint8_t *dst, const 
 	}
 }
 
-GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE void gdri_grid_strided(const struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	const struct gdri_team *t = g->c.team;
-	int64_t ds = q->coll.dst_step * (int64_t)q->size, ss = q->coll.src_step * (int64_t)q->size;
+	int64_t ds = q->dst_step * (int64_t)q->size, ss = q->src_step * (int64_t)q->size;
 	size_t each = (q->n + g->blocks - 1) / g->blocks, first = each * g->block;
 	size_t count = first >= q->n ? 0 : q->n - first < each ? q->n - first : each;
 	int to;
@@ -176,14 +187,15 @@ GDR_DEVICE void gdri_grid_added(const struct gdri_grid *g, const struct gdri_gri
 
 /* len bytes at dst and src, in accesses of w, which divides len. Each thread has one place in all members' vectors,
  * and reads all before it writes any: dst may be src. The order is that of the members. */
-GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s,
-				  uint8_t *dst, const uint8_t *src, size_t len, size_t w)
+GDR_DEVICE void gdri_grid_fold_any(const struct gdri_grid *g, const struct gdri_grid_sum *s,
+				   uint8_t *dst, const uint8_t *src, size_t len, size_t w)
 {
-	size_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * w, at, rows;
+	uint32_t rank = gdri_scope_rank(g->c.scope), apart = gdri_scope_size(g->c.scope) * (uint32_t)w;
 	uint64_t acc[GDRI_GRID_ROWS * 2];
+	size_t at, rows;
 	int i, n = g->c.team->n;
 
-	for (at = rank * w; at < len; at += GDRI_GRID_ROWS * apart) {
+	for (at = rank * w; at < len; at += GDRI_GRID_ROWS * (size_t)apart) {
 		rows = (len - at + apart - 1) / apart;
 		rows = rows < GDRI_GRID_ROWS ? rows : GDRI_GRID_ROWS;
 		gdri_grid_added(g, s, src + at, w, apart, rows, acc);
@@ -193,6 +205,21 @@ GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_g
 					       apart, (const uint8_t *)acc, w, w, rows);
 		gdri_grid_rows(dst + at, apart, (const uint8_t *)acc, w, w, rows);
 	}
+}
+
+/* By the ABI, so that what it adds up in memory is not on the kernel's frame. */
+GDRI_NOINLINE void gdri_grid_fold_16(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
+				     const uint8_t *src, size_t len)
+{
+	GDRI_BY_ABI(gdri_grid_fold_16);
+	gdri_grid_fold_any(g, s, dst, src, len, 16);
+}
+
+GDRI_NOINLINE void gdri_grid_fold(const struct gdri_grid *g, const struct gdri_grid_sum *s, uint8_t *dst,
+				  const uint8_t *src, size_t len, size_t w)
+{
+	GDRI_BY_ABI(gdri_grid_fold);
+	gdri_grid_fold_any(g, s, dst, src, len, w);
 }
 
 #ifdef __CUDACC__
@@ -251,13 +278,13 @@ GDR_DEVICE void gdri_grid_fold_wide(const struct gdri_grid *g, const struct gdri
 	else if (s->code == GDRI_CODE_bfloat16(GDRI_SUM))
 		gdri_grid_fold_bfloat16(g, s, dst, src, len);
 	else
-		gdri_grid_fold(g, s, dst, src, len, 16);
+		gdri_grid_fold_16(g, s, dst, src, len);
 }
 #else
 GDR_DEVICE void gdri_grid_fold_wide(const struct gdri_grid *g, const struct gdri_grid_sum *s,
 				    uint8_t *dst, const uint8_t *src, size_t len)
 {
-	gdri_grid_fold(g, s, dst, src, len, 16);
+	gdri_grid_fold_16(g, s, dst, src, len);
 }
 #endif
 
@@ -274,32 +301,32 @@ GDR_DEVICE void gdri_grid_reduce(const struct gdri_grid *g, const struct gdri_gr
 #define GDRI_GRID_PULLS 4u /* blocks that do not fill the root's link */
 
 /* Few blocks: each member takes all of it from the root. Else each a piece, which it gives to the others too. */
-GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE void gdri_grid_broadcast(const struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	/* a sum of one member's, of elements as wide as the objects' places allow */
 	struct gdri_grid_sum s = {
-		GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->coll.root, q->coll.root + 1, 1, q->coll.root};
+		GDRI_REDUCE_CODE(float, GDRI_SUM), 1, q->root, q->root + 1, 1, q->root};
 	size_t slice, len = gdri_slice(g->block, g->blocks, q->n * q->size, &slice), at, part, each;
 	uint8_t *dst = (uint8_t *)q->dst + slice;
 	const uint8_t *src = (const uint8_t *)q->src + slice;
 	int me = g->c.me, n = g->c.n;
 
-	if (g->blocks <= GDRI_GRID_PULLS || me == q->coll.root || n == 2) {
-		gdri_grid_copy(g, dst, gdri_grid_at(g, src, q->coll.root), len);
+	if (g->blocks <= GDRI_GRID_PULLS || me == q->root || n == 2) {
+		gdri_grid_copy(g, dst, gdri_grid_at(g, src, q->root), len);
 		return;
 	}
 	while (s.elem < 8 && !(((uintptr_t)dst | (uintptr_t)src | len) & (2 * s.elem - 1)))
 		s.elem *= 2;
 	each = (len / (size_t)(n - 1) + 16) / 16 * 16;
-	at = each * (size_t)(me < q->coll.root ? me : me - 1);
+	at = each * (size_t)(me < q->root ? me : me - 1);
 	part = at >= len ? 0 : len - at < each ? len - at : each;
 	gdri_grid_reduce(g, &s, dst + at, src + at, part);
 }
 
-GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	const struct gdri_team *t = g->c.team;
-	struct gdri_grid_sum s = {q->coll.code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE, -1};
+	struct gdri_grid_sum s = {q->code, q->size, 0, t->n, q->what == GDRI_RQ_REDUCE, -1};
 	size_t len = q->n * q->size, first = 0, at;
 	const uint8_t *src = (const uint8_t *)q->src;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -327,7 +354,7 @@ GDR_DEVICE void gdri_grid_sums(const struct gdri_grid *g, const struct gdri_requ
 
 /* ---- */
 
-GDR_DEVICE void gdri_grid_work(const struct gdri_grid *g, const struct gdri_request *q)
+GDR_DEVICE void gdri_grid_work(const struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	size_t len = q->n * q->size;
 	uint8_t *dst = (uint8_t *)q->dst;
@@ -353,7 +380,7 @@ GDR_DEVICE void gdri_grid_work(const struct gdri_grid *g, const struct gdri_requ
 }
 
 /* A call that has begun. */
-GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request *q)
+GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	int ret = gdri_grid_barrier(g);
 
@@ -365,7 +392,7 @@ GDRI_NOINLINE int gdri_grid_call(struct gdri_grid *g, const struct gdri_request 
 }
 
 /* gdri_grid_call by the one scope that calls. */
-GDR_DEVICE int gdri_grid_alone(const struct gdri_coll *c, const struct gdri_request *q)
+GDR_DEVICE int gdri_grid_alone(const struct gdri_coll *c, const struct gdri_grid_job *q)
 {
 	struct gdri_grid g;
 
@@ -377,16 +404,24 @@ GDR_DEVICE int gdri_grid_alone(const struct gdri_coll *c, const struct gdri_requ
 GDR_DEVICE int gdri_grid_do(const struct gdri_coll *c, uint32_t what, void *dst, const void *src,
 			    size_t n, size_t size, int root, uint32_t code)
 {
-	struct gdri_request q;
+	struct gdri_grid_job q;
 
 	q.what = what;
-	q.coll.root = root;
-	q.coll.code = code;
+	q.root = root;
+	q.code = code;
 	q.size = (uint32_t)size;
 	q.dst = dst;
 	q.src = src;
 	q.n = n;
 	return gdri_grid_alone(c, &q);
+}
+
+GDR_DEVICE struct gdri_grid_job gdri_grid_job_of(const struct gdri_request *q)
+{
+	struct gdri_grid_job job = {q->what, q->size, q->coll.root, q->coll.code, q->dst, q->src, q->n,
+				    q->coll.dst_step, q->coll.src_step};
+
+	return job;
 }
 
 /* ---- in place ---- */
@@ -403,12 +438,12 @@ GDR_DEVICE int gdri_grid_between(const struct gdri_request *q, int members)
 
 /* Such a call that has begun: each round has a meeting between its loads and its stores, behind the last of which
  * nobody reads any more. The accesses are alike on all members, and so the rounds. */
-GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_request *q)
+GDRI_NOINLINE int gdri_grid_in_place(struct gdri_grid *g, const struct gdri_grid_job *q)
 {
 	const struct gdri_team *t = g->c.team;
 	int scatter = q->what == GDRI_RQ_REDUCESCATTER, ret;
 	const struct gdri_grid_sum s = {
-		q->coll.code, q->size, 0, scatter ? t->n : t->me + (q->what == GDRI_RQ_INSCAN), 0, -1};
+		q->code, q->size, 0, scatter ? t->n : t->me + (q->what == GDRI_RQ_INSCAN), 0, -1};
 	size_t len = q->n * q->size, w = ((uintptr_t)q->dst | (uintptr_t)q->src | len) & 15 ? q->size : 16;
 	size_t apart = gdri_scope_size(g->c.scope) * w, first, begin, at, rows;
 	const uint8_t *src = (const uint8_t *)q->src + (scatter ? len * (uint32_t)t->me : 0);

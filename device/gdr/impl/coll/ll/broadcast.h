@@ -15,7 +15,7 @@
  * branch and stores is needed, as in ll.h; the member's store in gdri_ll_bcast_tell is behind its loads. */
 GDRI_NOINLINE int gdri_ll_bcast_look(struct gdri_team *t, uint32_t op, uint64_t least, uint64_t *known)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	struct gdri_coll c = gdri_coll_of(t, GDRI_THREAD, op);
 	uint64_t all = ~(uint64_t)0, one;
 	const uint64_t *word;
 	int ret;

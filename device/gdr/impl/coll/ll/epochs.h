@@ -8,25 +8,24 @@
 #include <gdr/impl/coll/ll/step_sum.h>
 
 /* Behind gdri_coll_begin, or the epoch before. -GDR_E*: of the meeting that the numbers' beginning anew takes. */
-GDR_DEVICE int gdri_ll_epoch(struct gdri_ll *l, const struct gdri_coll *c)
+GDR_DEVICE int gdri_ll_epoch(struct gdri_ll *l, struct gdri_team *t, int scope, uint32_t op)
 {
-	struct gdri_team *t = c->team;
 	int ret = 0;
 
 	l->team = t;
-	l->op = c->op;
-	l->n = c->n;
-	l->me = c->me;
+	l->op = op;
+	l->n = t->n;
+	l->me = t->me;
 	l->start = t->start;
 	l->stride = t->stride;
-	l->scope = c->scope;
-	l->rank = (int)gdri_scope_rank(c->scope);
-	l->size = (int)gdri_scope_size(c->scope);
+	l->scope = scope;
+	l->rank = (int)gdri_scope_rank(scope);
+	l->size = (int)gdri_scope_size(scope);
 	l->pitch = t->ll_size / 4;
 	l->seq = gdri_ld_relaxed_gpu_u64(&t->ll_seq) + 1; /* pairs with nothing, as in gdri_ll_step_begin */
 	if (gdri_unlikely(!(uint32_t)l->seq)) {
 		l->seq++;
-		ret = gdri_ll_clean(t, c->scope, c->op, t->ll, (size_t)(uint32_t)c->n * l->pitch, 0);
+		ret = gdri_ll_clean(t, scope, op, t->ll, (size_t)(uint32_t)t->n * l->pitch, 0);
 	}
 	l->area = t->ll + ((uint32_t)l->seq & 1) * (uint32_t)l->n * (size_t)l->pitch;
 	return ret;
@@ -118,7 +117,7 @@ GDRI_NOINLINE int gdri_ll_move(const struct gdri_coll *c, const struct gdri_ll_m
 
 	GDRI_BY_ABI(gdri_ll_move);
 	do {
-		ret = gdri_ll_epoch(&l, c);
+		ret = gdri_ll_epoch(&l, c->team, c->scope, c->op);
 		if (!ret)
 			ret = gdri_ll_moves_epoch(&l, m, at);
 		ret = gdri_ll_step_end(&l, ret);
@@ -129,26 +128,36 @@ GDRI_NOINLINE int gdri_ll_move(const struct gdri_coll *c, const struct gdri_ll_m
 
 /* ---- computing ---- */
 
-/* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src. */
-GDRI_NOINLINE int gdri_ll_sum(const struct gdri_coll *c, const struct gdri_ll_call *call)
+/* The end of a call, of which ret is the status so far. */
+GDRI_NOINLINE int gdri_ll_over(struct gdri_team *t, int scope, uint32_t op, int ret)
 {
-	struct gdri_ll_call b = *call;
+	struct gdri_coll c = gdri_coll_of(t, scope, op);
+
+	return gdri_coll_end(&c, ret);
+}
+
+/* Block i of src to member i; the own blocks of all added up into dst, which may lie on a block of src. In a call that
+ * has begun; members below hi count. src_step 0: one block for all. */
+GDRI_NOINLINE int gdri_ll_sum(int scope, struct gdri_team *t, uint32_t op, void *dst, const void *src, size_t len,
+			      size_t src_step, uint32_t code, int hi)
+{
+	struct gdri_ll_call b = {(uint8_t *)dst, (const uint8_t *)src, 0, src_step, 0, code, hi};
 	struct gdri_ll l;
-	size_t at = 0;
+	size_t left = len;
 	int ret;
 
 	GDRI_BY_ABI(gdri_ll_sum);
 	do {
-		ret = gdri_ll_epoch(&l, c);
-		b.dst = call->dst + at;
-		b.src = call->src + at;
-		b.len = gdri_ll_part(&l, call->len, at);
+		ret = gdri_ll_epoch(&l, t, scope, op);
+		b.len = gdri_ll_part(&l, left, 0);
 		if (!ret)
 			ret = gdri_ll_sum_odd(&l, &b);
 		ret = gdri_ll_step_end(&l, ret);
-		at += c->team->ll_size;
-	} while (!ret && at < call->len);
-	return ret;
+		b.dst += b.len;
+		b.src += b.len;
+		left -= b.len;
+	} while (!ret && left);
+	return gdri_ll_over(t, scope, op, ret);
 }
 
 #endif

@@ -87,7 +87,7 @@ GDR_DEVICE int gdri_ll_met(const struct gdri_ll *l, int ret)
 GDRI_NOINLINE int gdri_ll_clean(struct gdri_team *t, int scope, uint32_t op, uint64_t *area, size_t elements,
 				uint32_t block)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	struct gdri_coll c = gdri_coll_of(t, GDRI_THREAD, op);
 	int ret = 0;
 
 	GDRI_BY_ABI(gdri_ll_clean);
@@ -170,27 +170,35 @@ GDR_DEVICE int gdri_ll_look(const uint64_t *p, uint64_t seq, uint64_t *v)
 	return (uint32_t)(a >> 32) == (uint32_t)seq && (uint32_t)(b >> 32) == (uint32_t)seq;
 }
 
+/* Until the member's element at p is there. */
+GDR_DEVICE int gdri_ll_wait_one(struct gdri_coll *c, struct gdri_waiter *w, int from, const uint64_t *p, uint64_t seq)
+{
+	uint64_t v;
+	int ret;
+
+	gdri_coll_wait_begin(c, w, from, p);
+	while (!gdri_ll_look(p, seq, &v)) {
+		ret = gdri_wait_step(c->dev, w);
+		if (ret)
+			return ret;
+	}
+	gdri_wait_end(c->dev, w);
+	return 0;
+}
+
 /* When it takes long: until `rows` elements at p, each `apart` from the one before, are there, as far as they are
  * `left`. */
 GDRI_NOINLINE int gdri_ll_wait(struct gdri_team *t, uint32_t op, int from, const uint64_t *p, uint64_t seq,
 			       int left, int apart, int rows)
 {
-	struct gdri_coll c = {gdri_dev(), t, GDRI_THREAD, op, GDRI_V_TEAM, t->n, t->me, 0, 0, 0};
+	struct gdri_coll c = gdri_coll_of(t, GDRI_THREAD, op);
 	struct gdri_waiter w;
-	uint64_t v;
-	int ret;
+	int ret = 0;
 
 	GDRI_BY_ABI(gdri_ll_wait);
-	for (int i = 0; i < rows && i * apart < left; i++, p += 2 * (size_t)(uint32_t)apart) {
-		gdri_coll_wait_begin(&c, &w, from, p);
-		while (!gdri_ll_look(p, seq, &v)) {
-			ret = gdri_wait_step(c.dev, &w);
-			if (ret)
-				return ret;
-		}
-		gdri_wait_end(c.dev, &w);
-	}
-	return 0;
+	for (int i = 0; i < rows && i * apart < left && !ret; i++, p += 2 * (size_t)(uint32_t)apart)
+		ret = gdri_ll_wait_one(&c, &w, from, p, seq);
+	return ret;
 }
 
 /* Which member's element is the one of number i: the next of the team or (behind) behind the own one. */
@@ -228,13 +236,15 @@ GDR_DEVICE int gdri_ll_look_members(const struct gdri_ll *l, const uint64_t *are
 GDRI_NOINLINE int gdri_ll_wait_members(struct gdri_team *t, uint32_t op, const uint64_t *area, uint32_t pitch,
 				       uint64_t seq, int first, int behind)
 {
+	struct gdri_coll c = gdri_coll_of(t, GDRI_THREAD, op);
+	struct gdri_waiter w;
 	int i, m, ret = 0;
 
 	GDRI_BY_ABI(gdri_ll_wait_members);
 	for (i = first; i < t->n && i < first + GDRI_LL_ROWS && !ret; i++) {
 		m = gdri_ll_member(t->me, t->n, i, behind);
 		if (m != t->me)
-			ret = gdri_ll_wait(t, op, m, area + (uint32_t)m * (size_t)pitch, seq, 1, 1, 1);
+			ret = gdri_ll_wait_one(&c, &w, m, area + (uint32_t)m * (size_t)pitch, seq);
 	}
 	return ret;
 }
