@@ -58,6 +58,20 @@ static const char *way_try(struct gdri_ofi_proxy *t, const union way_address *to
 	return why ? why : "a connection is taken, the one from there to this PE may be blocked";
 }
 
+/* The PE is on this node, or, as with container engines, another machine has the address as well. */
+static bool way_is_own(struct gdri_ofi_proxy *t, const union way_address *to)
+{
+	union way_address own = {0};
+	size_t len = sizeof(own.raw);
+
+	if (fi_getname(&t->fabric.ep->fid, own.raw, &len) || own.any.sa_family != to->any.sa_family)
+		return false;
+	if (to->any.sa_family == AF_INET)
+		return own.in4.sin_addr.s_addr == to->in4.sin_addr.s_addr;
+	return to->any.sa_family == AF_INET6 &&
+	       !memcmp(&own.in6.sin6_addr, &to->in6.sin6_addr, sizeof(own.in6.sin6_addr));
+}
+
 /* " (Connection refused)" */
 static void way_tried(struct gdri_ofi_proxy *t, int pe, const union way_address *to, struct text *text)
 {
@@ -117,7 +131,12 @@ void gdri_ofi_way(struct gdri_ofi_proxy *t, int pe, char *text, size_t room)
 		 i->domain_attr->name, at);
 	way_tried(t, pe, &to, &out);
 	text_add(&out, ": ");
-	way_ports(t, &out);
+	if (gdri_ofi_ports(i) && way_is_own(t, &to))
+		text_add(&out,
+			 "this machine has that address itself; if the PE is on another one, domain %s leads to none: ",
+			 i->domain_attr->name);
+	else
+		way_ports(t, &out);
 	text_add(&out,
 		 "set GDR_OFI_DOMAIN, or GDR_OFI_PROVIDER, on all PEs to what leads there (fi_info -t FI_EP_RDM lists "
 		 "those of a node)");
