@@ -197,8 +197,8 @@ GDRI_NOINLINE int gdri_chan_send(const struct gdri_coll *c, int to, void *dst, c
 	if (!gdri_scope_rank(c->scope)) {
 		dst = gdri_chan_place(c, member, dst);
 		gdri_st_relaxed_gpu_u32(sent, gdri_chan_count(sent) + 1);
-		if (gdri_chan_tell(c, member, &o, dst, src, len) && GDRI_QUEUES)
-			ret = gdri_post_memory(c->dev, &o);
+		if (gdri_chan_tell(c, member, &o, dst, src, len))
+			ret = gdri_xfer_post_memory(c->dev, &o);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }
@@ -239,8 +239,8 @@ GDRI_NOINLINE int gdri_chan_taken(const struct gdri_coll *c, int from)
 		got = gdri_chan_count(&ch->got) + 1;
 		gdri_st_relaxed_gpu_u32(&ch->got, got);
 		if (got - gdri_chan_count(&ch->told) >= GDRI_CHAN_DEPTH / 2 &&
-		    gdri_chan_tell(c, member, &o, 0, 0, 0) && GDRI_QUEUES)
-			ret = gdri_post_word(c->dev, &o);
+		    gdri_chan_tell(c, member, &o, 0, 0, 0))
+			ret = gdri_xfer_post_word(c->dev, &o);
 	}
 	return gdri_scope_bcast(c->scope, ret);
 }

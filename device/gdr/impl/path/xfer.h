@@ -247,6 +247,17 @@ GDR_DEVICE void gdri_xfer_bring(const struct gdri_operation *o)
 		memcpy(o->local, &half, 4);
 }
 
+/* What was prepared for a PE that is not mapped: len bytes, and the word behind them, or a word alone. */
+GDR_DEVICE int gdri_xfer_post_memory(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	return GDRI_QUEUES ? gdri_post_memory(dev, o) : 0;
+}
+
+GDR_DEVICE int gdri_xfer_post_word(struct gdri_dev *dev, struct gdri_operation *o)
+{
+	return GDRI_QUEUES ? gdri_post_word(dev, o) : 0;
+}
+
 /* A NIC brings 8 bytes to o->local itself. 4 bytes are waited for: what it writes of them stands the wrong way
  * round. */
 GDR_DEVICE int gdri_xfer_post_atomic(struct gdri_dev *dev, struct gdri_operation *o)
