@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -16,6 +14,7 @@
 #include <gdr/status.h>
 
 #include "bootstrap/call.h"
+#include "runtime/core/inet.h"
 #include "runtime/core/log.h"
 
 union address {
@@ -69,73 +68,25 @@ void gdri_uid_peer_text(int fd, char *out, size_t room)
 
 /* ---- which address ---- */
 
-/* Those of one machine that others of the same name, on other machines, have too. */
-static bool only_here(const char *name)
-{
-	static const char *const prefixes[] = {"docker", "virbr", "veth", "br-", "cni", "podman"};
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-			return true;
-	}
-	return false;
-}
-
-/* The better, the higher; 0: cannot be used. An interface that was asked for may be any. */
-static int net_rank_of(const struct ifaddrs *i, const char *interface)
-{
-	const union address *a = (const union address *)(const void *)i->ifa_addr;
-	int v4;
-
-	if (!a || !(i->ifa_flags & IFF_UP))
-		return 0;
-	v4 = a->any.sa_family == AF_INET;
-	if (!v4 && (a->any.sa_family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&a->v6.sin6_addr)))
-		return 0;
-	if (*interface)
-		return strcmp(i->ifa_name, interface) ? 0 : 1 + v4;
-	if (i->ifa_flags & IFF_LOOPBACK)
-		return 1 + v4;
-	return (only_here(i->ifa_name) ? 3 : 5) + v4;
-}
-
-static void take_address(const struct ifaddrs *i, struct gdri_uid *id)
-{
-	const union address *a = (const union address *)(const void *)i->ifa_addr;
-
-	memset(id->addr, 0, sizeof(id->addr));
-	id->family = a->any.sa_family == AF_INET ? 4 : 6;
-	if (id->family == 4)
-		memcpy(id->addr, &a->v4.sin_addr, 4);
-	else
-		memcpy(id->addr, &a->v6.sin6_addr, 16);
-}
-
 int gdri_uid_choose_address(const char *interface, struct gdri_uid *id)
 {
-	struct ifaddrs *all, *i;
-	int best = 0, rank;
+	struct gdri_inet best;
+	int n = gdri_inet_list(interface, &best, 1);
 
-	if (getifaddrs(&all))
+	if (n < 0)
 		return gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot list the network interfaces: %s",
-				 gdri_errno_text(errno));
-	for (i = all; i; i = i->ifa_next) {
-		rank = net_rank_of(i, interface);
-		if (rank <= best)
-			continue;
-		best = rank;
-		take_address(i, id);
-	}
-	freeifaddrs(all);
-	if (best)
-		return 0;
-	if (*interface)
-		gdri_error("bootstrap: GDR_UID_INTERFACE=%s: no interface of this name is up with an "
-			   "address (see `ip address`)", interface);
-	else
-		gdri_error("bootstrap: no network interface has an address, not even loopback (see "
-			   "`ip address`)");
-	return -GDR_ESYSTEM;
+				 gdri_errno_text(-n));
+	if (!n && *interface)
+		return gdri_fail(-GDR_ESYSTEM,
+				 "bootstrap: GDR_UID_INTERFACE=%s: no interface of this name is up with an address "
+				 "(see `ip address`)",
+				 interface);
+	if (!n)
+		return gdri_fail(-GDR_ESYSTEM, "bootstrap: no network interface has an address, not even loopback "
+					       "(see `ip address`)");
+	id->family = best.family;
+	memcpy(id->addr, best.addr, sizeof(id->addr));
+	return 0;
 }
 
 int gdri_uid_listen(struct gdri_uid *id)
