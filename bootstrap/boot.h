@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include <stdbool.h>
+
 #include <gdr/bootstrap.h>
 
 /* The most that one PE may contribute to one allgather call. */
@@ -67,6 +69,10 @@ void gdri_bootstrap_fill(struct gdr_bootstrap *b, const char *name);
 /* The checks of arguments that all bootstraps share: 0 or -GDR_EINVAL. */
 int gdri_bootstrap_check(const struct gdr_bootstrap *b, const void *send, const void *recv,
 			 size_t len, int timeout_ms);
+
+/* Where the hub is to which this PE has a connection, if that is on another machine; else false. */
+struct gdri_inet;
+bool gdri_boot_hub(const struct gdr_bootstrap *b, struct gdri_inet *hub);
 
 struct gdri_gathered {
 	size_t *offset; /* n_pes + 1 offsets into data: PE i has [offset[i], offset[i + 1]) */

@@ -9,6 +9,7 @@
 #include <gdr/host.h>
 
 #include "runtime/team/coll.h"
+#include "runtime/core/inet.h"
 #include "runtime/core/options.h"
 #include "runtime/cuda/cuda.h"
 #include "runtime/net/net.h"
@@ -125,8 +126,10 @@ static void print_other_nodes(const struct gdri_net_how *how, struct gdri_option
 static void print_without_net(const struct gdr_job_info *info)
 {
 	struct gdri_options opt;
-	struct gdri_net_how how = {.opt = &opt};
+	struct gdri_inet from = {0};
+	struct gdri_net_how how = {.opt = &opt, .from = &from};
 
+	gdri_inet_list("", &from, 1);
 	printf("NIC        none in use\n");
 	if (gdri_options_read(&opt, NULL))
 		return;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gdr/status.h>
@@ -13,6 +14,7 @@
 #include "bootstrap/boot.h"
 #include "bootstrap/call.h"
 #include "bootstrap/uniqueid/link.h"
+#include "runtime/core/inet.h"
 #include "runtime/core/log.h"
 
 #define DIAGNOSE_MS 1000 /* at most, of a time limit: to ask who is missing */
@@ -260,6 +262,28 @@ static int uid_on_peer_lost(struct gdr_bootstrap *pub, void (*fn)(void *arg, int
 	l->arg = arg;
 	pthread_mutex_unlock(&l->telling);
 	return 0;
+}
+
+/* A connection within a machine has one address at both ends. */
+bool gdri_boot_hub(const struct gdr_bootstrap *pub, struct gdri_inet *hub)
+{
+	struct sockaddr_storage own = {0}, other = {0};
+	socklen_t own_len = sizeof(own), other_len = sizeof(other);
+	struct gdri_inet from, to;
+	int fd;
+
+	if (pub->allgather != uid_allgather)
+		return false;
+	fd = ((const struct uid_boot *)pub)->link.fd;
+	if (getsockname(fd, (struct sockaddr *)&own, &own_len) ||
+	    getpeername(fd, (struct sockaddr *)&other, &other_len))
+		return false;
+	from = gdri_inet_of((struct sockaddr *)&own);
+	to = gdri_inet_of((struct sockaddr *)&other);
+	if (!to.family || gdri_inet_is(&from, &to))
+		return false;
+	*hub = to;
+	return true;
 }
 
 static void join_forget(struct uid_boot *b)

@@ -15,6 +15,7 @@
 #include <gdr/impl/arch/abi.h>
 
 #include "runtime/core/clock.h"
+#include "runtime/core/inet.h"
 #include "runtime/core/options.h"
 
 /* Each subsystem's own: its header says what is in it. Pointers, so that who needs one need not read the others. */
@@ -93,6 +94,7 @@ struct gdri_state {
 
 	/* transport (runtime/net): NULL when every PE reaches every PE otherwise */
 	bool any_net; /* equal on all PEs */
+	struct gdri_inet from; /* this machine's address by which the other PEs are reached, as far as is known */
 	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
 	struct gdri_net *net;
 	struct gdri_mr_keys *keys;

@@ -17,6 +17,7 @@
 #include <gdr/impl/arch/abi.h>
 
 struct gdri_cuda;
+struct gdri_inet;
 struct gdri_options;
 
 struct gdri_mr_keys {
@@ -28,6 +29,9 @@ struct gdri_net_how {
 	const struct gdri_options *opt; /* copied */
 	const char *near;	/* sysfs PCI path of the GPU; NULL: none */
 	unsigned int turn;	/* number of the PE on its node: of devices equally near each takes another one */
+	/* This machine's address by which the other PEs are reached, for a transport whose devices have such addresses
+	 * and that has the choice; NULL or family 0: none is known. */
+	const struct gdri_inet *from;
 	struct gdri_cuda *cuda; /* whose memory may be registered; NULL: memory of the host alone */
 	bool host_posts;	/* threads of the host post and poll, though there is a GPU */
 };

@@ -334,9 +334,37 @@ static int choose_fails(const struct gdri_options *opt, const struct fi_info *al
 			 all ? list : "; fi_info -t FI_EP_RDM lists those there are");
 }
 
+/* Family 0: its addresses are of another kind. */
+static struct gdri_inet choose_address(const struct fi_info *info)
+{
+	bool ip = info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6;
+
+	return gdri_inet_of(ip ? info->src_addr : NULL);
+}
+
+static bool choose_has(const struct fi_info *info, const struct gdri_inet *from)
+{
+	const struct gdri_inet own = choose_address(info);
+
+	return from && gdri_inet_is(from, &own);
+}
+
+/* Of the first one's provider that which has the address, if any; else the first. Both as opt wants it. */
+static const struct fi_info *choose_from(const struct fi_info *first, const struct gdri_options *opt,
+					 const struct gdri_inet *from)
+{
+	const struct fi_info *i;
+
+	for (i = first; i; i = i->next)
+		if (!strcmp(i->fabric_attr->prov_name, first->fabric_attr->prov_name) && choose_may(i, opt) &&
+		    choose_has(i, from))
+			return i;
+	return first;
+}
+
 /* What there is, and in out which of it is taken, if any. 0 or a negative number of libfabric's. */
-static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, bool delivers,
-		     struct fi_info **all, struct fi_info **out)
+static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, const struct gdri_inet *from,
+		     bool delivers, struct fi_info **all, struct fi_info **out)
 {
 	struct fi_info *hints = choose_hints(lib, delivers), *i = NULL;
 	int rc = hints ? lib_getinfo(lib, hints, all) : -FI_ENOMEM;
@@ -348,7 +376,7 @@ static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, b
 	for (i = *all; i; i = i->next)
 		if (choose_may(i, opt))
 			break;
-	*out = i ? lib->dupinfo(i) : NULL;
+	*out = i ? lib->dupinfo(choose_from(i, opt, from)) : NULL;
 	return rc;
 }
 
@@ -356,6 +384,7 @@ static int choose_of(struct gdri_ofi_lib *lib, const struct gdri_options *opt, b
 static struct fi_info *choose_hmem(struct gdri_ofi_lib *lib, const struct fi_info *chosen, bool delivers)
 {
 	struct fi_info *hints = choose_hints(lib, delivers), *all = NULL, *i, *out = NULL;
+	struct gdri_inet own = choose_address(chosen);
 
 	if (!hints)
 		return NULL;
@@ -365,7 +394,8 @@ static struct fi_info *choose_hmem(struct gdri_ofi_lib *lib, const struct fi_inf
 		all = NULL;
 	for (i = all; i && !out; i = i->next)
 		if (!strcmp(i->fabric_attr->prov_name, chosen->fabric_attr->prov_name) &&
-		    !strcmp(i->domain_attr->name, chosen->domain_attr->name))
+		    !strcmp(i->domain_attr->name, chosen->domain_attr->name) &&
+		    (!own.family || choose_has(i, &own)))
 			out = lib->dupinfo(i);
 	lib->freeinfo(hints);
 	if (all)
@@ -373,17 +403,17 @@ static struct fi_info *choose_hmem(struct gdri_ofi_lib *lib, const struct fi_inf
 	return out;
 }
 
-int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
-		    bool *delivers)
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, const struct gdri_inet *from,
+		    struct fi_info **out, bool *delivers)
 {
 	struct fi_info *all = NULL;
-	int rc = choose_of(lib, opt, true, &all, out);
+	int rc = choose_of(lib, opt, from, true, &all, out);
 
 	*delivers = *out != NULL;
 	if (!*out) {
 		if (all)
 			lib->freeinfo(all);
-		rc = choose_of(lib, opt, false, &all, out);
+		rc = choose_of(lib, opt, from, false, &all, out);
 	}
 	rc = *out ? 0 : choose_fails(opt, all, lib->strerror(-rc));
 	if (all)
@@ -517,11 +547,12 @@ static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 			 lack_ports(f->info, rc).text);
 }
 
-int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus)
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, const struct gdri_inet *from,
+			 bool gpus)
 {
 	int ret = gdri_ofi_lib_open(&f->lib);
 
-	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, &f->info, &f->delivers);
+	ret = ret ? ret : gdri_ofi_choose(&f->lib, opt, from, &f->info, &f->delivers);
 	if (ret || (gpus && fabric_begin_hmem(f)))
 		return ret;
 	return fabric_opens(f, false);

@@ -12,6 +12,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "runtime/core/inet.h"
 #include "runtime/core/options.h"
 #include "runtime/ofi/keys.h"
 
@@ -47,15 +48,16 @@ struct gdri_ofi_fabric {
 bool gdri_ofi_lib_is_there(void);
 int gdri_ofi_lib_open(struct gdri_ofi_lib *lib);
 /* First what a provider's row in lib.c lets pass: of what GDR_OFI_PROVIDER and GDR_OFI_DOMAIN leave, and rather one
- * that delivers. */
-int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, struct fi_info **out,
-		    bool *delivers);
+ * that delivers; of that provider rather what has this address. from: also NULL. */
+int gdri_ofi_choose(struct gdri_ofi_lib *lib, const struct gdri_options *opt, const struct gdri_inet *from,
+		    struct fi_info **out, bool *delivers);
 /* Its options for the TCP ports that it listens at, without _LOW_RANGE and _HIGH_RANGE; NULL: it has none. */
 const char *gdri_ofi_ports(const struct fi_info *info);
 /* It leads to this node alone. */
 bool gdri_ofi_stays(const struct fi_info *info);
 /* gpus: memory of GPUs is to be reached, if the provider can. */
-int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, bool gpus);
+int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, const struct gdri_inet *from,
+			 bool gpus);
 /* One more like it: in a domain of its own. */
 int gdri_ofi_fabric_again(struct gdri_ofi_fabric *f, const struct gdri_ofi_fabric *first);
 void gdri_ofi_fabric_close(struct gdri_ofi_fabric *f);

@@ -549,7 +549,7 @@ static int open_proxy(struct gdri_ofi_net *t, const struct gdri_net_how *how)
 	ret = gdri_ofi_memory_open(&p->memory, &p->fabric, how->cuda,
 				   t->opt.timeout_ms < GDRI_COPY_MS ? (int)t->opt.timeout_ms : GDRI_COPY_MS);
 	if (!ret && !p->index)
-		ret = gdri_ofi_fabric_open(&p->fabric, &t->opt, gpus);
+		ret = gdri_ofi_fabric_open(&p->fabric, &t->opt, how->from, gpus);
 	else if (!ret)
 		ret = gdri_ofi_fabric_again(&p->fabric, &t->proxies[0]->fabric);
 	return ret;

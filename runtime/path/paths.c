@@ -19,6 +19,7 @@
 #include "runtime/net/net.h"
 #include "runtime/net/queues.h"
 #include "runtime/path/hostq.h"
+#include "runtime/path/reach.h"
 
 static bool paths_sharing(const struct gdri_state *st)
 {
@@ -157,18 +158,15 @@ static uint32_t count_unmapped(const struct gdri_state *st)
 	return n;
 }
 
-struct reach {
-	uint32_t unmapped; /* peers */
-	uint32_t present;  /* transports that this PE could open, where it needs one */
-};
-
-static struct reach reach_own(const struct gdri_state *st)
+static struct gdri_reach paths_reach(const struct gdri_state *st)
 {
 	const struct gdri_net_how how = {.opt = &st->opt, .cuda = st->cuda};
-	struct reach own = {.unmapped = count_unmapped(st)};
+	struct gdri_reach own = {.unmapped = count_unmapped(st)};
 
 	if (own.unmapped)
 		own.present = gdri_net_present(&how);
+	if (gdri_net_chosen(&st->opt))
+		gdri_reach_look(&own, st->boot);
 	return own;
 }
 
@@ -199,7 +197,7 @@ static void reach_choose(struct gdri_state *st, uint32_t present)
 			  word, gdri_net_word(&st->opt), gdri_net_word(&st->opt));
 }
 
-static int refuse_unmapped(struct gdri_state *st, const struct reach *all)
+static int refuse_unmapped(struct gdri_state *st, const struct gdri_reach *all)
 {
 	uint32_t *unmapped = calloc((size_t)st->n_pes, sizeof(*unmapped));
 	int i, ret;
@@ -217,7 +215,7 @@ static int refuse_unmapped(struct gdri_state *st, const struct reach *all)
  * share its memory with anybody has failed, and is told of before the ones that miss it. */
 int gdri_up_reach(struct gdri_state *st)
 {
-	struct reach *all = calloc((size_t)st->n_pes, sizeof(*all)), own = reach_own(st);
+	struct gdri_reach *all = calloc((size_t)st->n_pes, sizeof(*all)), own = paths_reach(st);
 	uint32_t present = 0;
 	bool any = false;
 	int ret;
@@ -231,6 +229,8 @@ int gdri_up_reach(struct gdri_state *st)
 	}
 	if (!ret && any && !gdri_net_chosen(&st->opt))
 		ret = refuse_unmapped(st, all);
+	if (!ret)
+		st->from = gdri_reach_from(all, st->n_pes, st->pe, gdri_inet_route);
 	free(all);
 	if (ret)
 		return ret;
@@ -269,7 +269,7 @@ unsigned gdri_local_rank(const struct gdri_state *st)
 static int paths_open_net(struct gdri_state *st, const char *near)
 {
 	const struct gdri_net_how how = {
-		.opt = &st->opt, .near = near, .turn = gdri_local_rank(st), .cuda = st->cuda};
+		.opt = &st->opt, .near = near, .turn = gdri_local_rank(st), .from = &st->from, .cuda = st->cuda};
 	int ret = gdri_net_chosen(&st->opt)->open(&how, &st->net);
 
 	return ret ? ret : st->net->ops->register_heap(st->net, st->heap->base, st->heap->size, NULL, 0, st->keys);
