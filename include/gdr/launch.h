@@ -18,11 +18,24 @@
  * The last argument of a launch points to the kernel's own struct: the compiler refuses one of another type. It takes
  * a void * as the program's word.
  *
+ * Grids and blocks of two and three dimensions: gdr_launch_3d, and the coordinates of gdr/simt.h. For the operations of
+ * gdr/device.h a block is its threads in a row, x fastest, as in CUDA: a warp is 32 of them.
+ *
+ *	GDR_KERNEL(blur, struct image, a)
+ *	{
+ *		struct gdr_dim3 b = gdr_block_id_3d(), t = gdr_thread_id_3d(), n = gdr_block_size_3d();
+ *
+ *		blur_pixel(&a, b.x * n.x + t.x, b.y * n.y + t.y);
+ *	}
+ *	...
+ *	ret = gdr_launch_3d(blur, gdr_make_dim3(columns / 32, rows / 8, 1), gdr_make_dim3(32, 8, 1), 0, stream, &a);
+ *
  * A CUDA program that has no wish for the host device uses <<<>>> as ever. */
 #ifndef GDR_LAUNCH_H
 #define GDR_LAUNCH_H
 
 #include <gdr/macros.h>
+#include <gdr/simt.h>
 #include <gdr/status.h>
 
 GDR_EXTERN_C_BEGIN
@@ -32,7 +45,13 @@ GDR_EXTERN_C_BEGIN
 typedef struct CUstream_st *gdr_stream_t;
 
 #define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
+#define GDR_MAX_GRID 0x7fffffffu /* blocks of a grid of gdr_launch_3d: their numbers have 32 bits */
 #define GDR_MAX_SHARED (227u * 1024u) /* of a block on sm_90; the host device's limit */
+
+#if !defined(__CUDACC_RTC__) && !(defined(__CUDACC__) && defined(GDR_MODULE))
+/* For `call` of kernel `name`: what no GPU launches is logged. -GDR_EINVAL. */
+GDR_API int gdri_launch_extents(const char *call, const char *name, struct gdr_dim3 grid, struct gdr_dim3 block);
+#endif
 
 #ifdef __cplusplus
 extern "C++" {
@@ -153,18 +172,36 @@ static inline cudaError_t gdri_cuda_ask_shared(const void *version, size_t share
 	return cudaFuncSetAttribute(version, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 }
 
-static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
-				   unsigned block, size_t shared, gdr_stream_t stream,
-				   const void *arg)
+static inline int gdri_cuda_launch_as(const void *kernel, const char *name, dim3 grid, dim3 block, size_t shared,
+				      gdr_stream_t stream, const void *arg)
 {
 	void *args[1] = {(void *)arg};
 	const void *version = gdri_version_of(kernel);
 	cudaError_t e = gdri_cuda_ask_shared(version, shared);
 
 	if (e == cudaSuccess)
-		e = cudaLaunchKernel(version, dim3(grid), dim3(block), args, shared, stream);
+		e = cudaLaunchKernel(version, grid, block, args, shared, stream);
 	return gdri_cuda_result(name, e);
 }
+
+static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
+				   unsigned block, size_t shared, gdr_stream_t stream,
+				   const void *arg)
+{
+	return gdri_cuda_launch_as(kernel, name, dim3(grid), dim3(block), shared, stream, arg);
+}
+
+static inline int gdri_cuda_launch_3d(const void *kernel, const char *name, struct gdr_dim3 grid,
+				      struct gdr_dim3 block, size_t shared, gdr_stream_t stream, const void *arg)
+{
+	int ret = gdri_launch_extents("gdr_launch_3d", name, grid, block);
+
+	return ret ? ret : gdri_cuda_launch_as(kernel, name, grid, block, shared, stream, arg);
+}
+
+/* Its contract stands at the host device's declarations below. */
+#define gdr_launch_3d(name, grid, block, shared, stream, argp)                                     \
+	gdri_cuda_launch_3d(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 
 /* As many blocks as run at once. */
 static inline int gdri_collective_grid(const void *kernel, int block, size_t shared, int *grid)
@@ -211,9 +248,22 @@ static inline int gdri_collective_launch_one(const void *kernel, const char *nam
 	return gdri_collective_launch(kernel, name, dim3(grid), dim3(block), args, shared, stream);
 }
 
-/* gdr_collective_launch and its query, whose contracts stand at the host device's declarations below. */
+static inline int gdri_collective_launch_3d(const void *kernel, const char *name, struct gdr_dim3 grid,
+					    struct gdr_dim3 block, size_t shared, gdr_stream_t stream,
+					    const void *arg)
+{
+	void *args[1] = {(void *)arg};
+	int ret = gdri_launch_extents("gdr_collective_launch_3d", name, grid, block);
+
+	return ret ? ret : gdri_collective_launch(kernel, name, grid, block, args, shared, stream);
+}
+
+/* gdr_collective_launch, that of three dimensions and the query: their contracts stand at the host device's
+ * declarations below. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
 	gdri_collective_launch_one(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
+#define gdr_collective_launch_3d(name, grid, block, shared, stream, argp)                          \
+	gdri_collective_launch_3d(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
 #define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
 	gdri_collective_grid((const void *)(name), (int)(block), (shared), (gridp))
 
@@ -294,17 +344,32 @@ template <typename A, typename B> static inline size_t gdri_kernel_size(A *(*)(c
 GDR_API int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 			   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			   size_t arg_size);
+/* gdr_launch with a struct gdr_dim3 for grid and block. -GDR_EINVAL for other extents than CUDA's: of the block 1 to
+ * 1024 by 1024 by 64, GDR_MAX_BLOCK threads in all; of the grid 1 to 65535 in y and z, GDR_MAX_GRID blocks in all. */
+#define gdr_launch_3d(name, grid, block, shared, stream, argp)                                     \
+	gdri_hd_launch_3d(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream),     \
+			  GDRI_KERNEL_ARG(name, argp))
+
+GDR_API int gdri_hd_launch_3d(void (*kernel)(const void *arg), const char *name, struct gdr_dim3 grid,
+			      struct gdr_dim3 block, size_t shared, gdr_stream_t stream, const void *arg,
+			      size_t arg_size);
 /* A kernel whose blocks may wait for each other (gdr_grid_sync), and for those of other PEs: all of them run at once,
  * or it is refused. grid 0: as many as fit. All PEs launch it. _query_gridsize: how many fit on this
- * PE; a program takes the least of all PEs' where they have to be equal. */
+ * PE; a program takes the least of all PEs' where they have to be equal. _3d: as gdr_launch_3d, no extent is 0. */
 #define gdr_collective_launch(name, grid, block, shared, stream, argp)                             \
 	gdri_hd_collective_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream), \
 				  GDRI_KERNEL_ARG(name, argp))
+#define gdr_collective_launch_3d(name, grid, block, shared, stream, argp)                          \
+	gdri_hd_collective_launch_3d(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream), \
+				     GDRI_KERNEL_ARG(name, argp))
 #define gdr_collective_launch_query_gridsize(name, block, shared, gridp)                           \
 	gdri_hd_collective_grid(GDRI_KERNEL_PLAIN(name), (block), (shared), (gridp))
 GDR_API int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 				      unsigned block, size_t shared, gdr_stream_t stream,
 				      const void *arg, size_t arg_size);
+GDR_API int gdri_hd_collective_launch_3d(void (*kernel)(const void *arg), const char *name, struct gdr_dim3 grid,
+					 struct gdr_dim3 block, size_t shared, gdr_stream_t stream,
+					 const void *arg, size_t arg_size);
 GDR_API int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, size_t shared,
 				    int *grid);
 GDR_API int gdr_stream_create(gdr_stream_t *stream);

@@ -60,6 +60,17 @@ typedef unsigned long uintptr_t;
 #define GDRI_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
+/* In struct gdr_dim3. */
+#ifdef __CUDACC__
+#define GDRI_TO_DIM3                                                                               \
+	__host__ __device__ operator dim3() const                                                  \
+	{                                                                                          \
+		return dim3(x, y, z);                                                              \
+	}
+#else
+#define GDRI_TO_DIM3
+#endif
+
 #define GDRI_OPEN(...) __VA_ARGS__
 
 /* Before a union without a name. */

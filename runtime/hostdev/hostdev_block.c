@@ -10,7 +10,8 @@
 #include "runtime/core/log.h"
 #include "runtime/hostdev/hostdev.h"
 
-static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
+static const struct gdri_hd_extents one = {{1, 1, 1}, {1, 1, 1}};
+static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0, &one};
 
 __thread const struct gdri_hd_thread *gdri_hd_self __attribute__((tls_model("initial-exec"))) =
 	&outside;
@@ -295,6 +296,7 @@ GDRI_HD_SCHED static void start_fiber(struct gdri_hd_block *b, unsigned i)
 	f->self.grid_size = b->kernel->grid;
 	f->self.shared = b->shared;
 	f->self.in_kernel = 1;
+	f->self.of = &b->kernel->of;
 	f->block = b;
 	f->warp = w;
 	f->op = GDRI_HD_RUNNABLE;

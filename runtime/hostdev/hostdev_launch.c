@@ -195,6 +195,10 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 		return gdri_fail(NULL, "%s: no memory for %zu bytes", launch_name(k).text, size);
 	memset(run, 0, sizeof(*run));
 	run->k = *k;
+	if (!k->of.grid.x) {
+		run->k.of.grid = gdr_make_dim3(k->grid, 1, 1);
+		run->k.of.block = gdr_make_dim3(k->block, 1, 1);
+	}
 	memcpy(run->arg, k->arg, arg_size);
 	run->k.arg = run->arg;
 	return run;
@@ -235,6 +239,24 @@ int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned g
 	return push_kernel(&k, stream, arg_size);
 }
 
+static int set_extents(struct gdri_hd_kernel *k, struct gdr_dim3 grid, struct gdr_dim3 block)
+{
+	k->grid = grid.x * grid.y * grid.z;
+	k->block = block.x * block.y * block.z;
+	k->of.grid = grid;
+	k->of.block = block;
+	return gdri_launch_extents(k->call, k->name, grid, block);
+}
+
+int gdri_hd_launch_3d(void (*kernel)(const void *arg), const char *name, struct gdr_dim3 grid, struct gdr_dim3 block,
+		      size_t shared, gdr_stream_t stream, const void *arg, size_t arg_size)
+{
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .shared = shared, .call = "gdr_launch_3d"};
+	int ret = set_extents(&k, grid, block);
+
+	return ret ? ret : push_kernel(&k, stream, arg_size);
+}
+
 int gdri_hd_request(void (*kernel)(const void *arg), const char *call, unsigned grid, unsigned block,
 		    gdr_stream_t stream, const void *arg, size_t arg_size)
 {
@@ -267,19 +289,35 @@ int gdri_hd_collective_grid(void (*kernel)(const void *arg), unsigned block, siz
 	return GDR_OK;
 }
 
+static int push_at_once(struct gdri_hd_kernel *k, gdr_stream_t stream, size_t arg_size)
+{
+	unsigned most = hd_at_once();
+
+	if (k->grid > most)
+		return gdri_fail(-GDR_EINVAL, "%s: %u blocks do not run at once, %u do (GDR_HOST_DEVICE_BLOCKS)",
+				 launch_name(k).text, k->grid, most);
+	k->at_once = 1;
+	k->grid = k->grid ? k->grid : most;
+	return push_kernel(k, stream, arg_size);
+}
+
 int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
 			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			      size_t arg_size)
 {
 	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .grid = grid, .block = block,
-				   .shared = shared, .call = "gdr_collective_launch", .at_once = 1};
-	unsigned most = hd_at_once();
+				   .shared = shared, .call = "gdr_collective_launch"};
 
-	if (grid > most)
-		return gdri_fail(-GDR_EINVAL,
-				 "gdr_collective_launch of %s: %u blocks do not run at once, %u do "
-				 "(GDR_HOST_DEVICE_BLOCKS)",
-				 name ? name : "(null)", grid, most);
-	k.grid = grid ? grid : most;
-	return push_kernel(&k, stream, arg_size);
+	return push_at_once(&k, stream, arg_size);
+}
+
+int gdri_hd_collective_launch_3d(void (*kernel)(const void *arg), const char *name, struct gdr_dim3 grid,
+				 struct gdr_dim3 block, size_t shared, gdr_stream_t stream, const void *arg,
+				 size_t arg_size)
+{
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .shared = shared,
+				   .call = "gdr_collective_launch_3d"};
+	int ret = set_extents(&k, grid, block);
+
+	return ret ? ret : push_at_once(&k, stream, arg_size);
 }

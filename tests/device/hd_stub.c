@@ -12,7 +12,7 @@ struct gdri_dev *gdri_dev_state;
 void (*fake_on_pause)(unsigned round);
 void (*fake_on_clock)(void);
 uint64_t fake_clock_least, fake_clock_most;
-static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0};
+static const struct gdri_hd_thread outside = {0, 1, 0, 1, NULL, 0, 0, NULL};
 __thread const struct gdri_hd_thread *gdri_hd_self
 	__attribute__((tls_model("initial-exec"))) = &outside;
 

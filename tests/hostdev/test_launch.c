@@ -123,6 +123,46 @@ static void test_collective_launch(void **state)
 	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
 }
 
+/* The log names the extent. */
+static void expect_refused(struct gdr_dim3 grid, struct gdr_dim3 block, const char *text)
+{
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+
+	assert_int_equal(gdr_launch_3d(meets, grid, block, 0, NULL, &a), -GDR_EINVAL);
+	assert_string_equal(gdri_log_last_error(), text);
+}
+
+static void test_extents(void **state)
+{
+	const struct gdr_dim3 one = gdr_make_dim3(1, 1, 1);
+	struct results r;
+	struct kernel_args a = args_for(&r, 0);
+
+	(void)state;
+	expect_refused(gdr_make_dim3(3, 0, 1), one,
+		       "gdr_launch_3d of meets: extent y of the grid is 0: allowed are 1 to 65535");
+	expect_refused(gdr_make_dim3(1u << 31, 1, 1), one,
+		       "gdr_launch_3d of meets: extent x of the grid is 2147483648: allowed are 1 to 2147483647");
+	expect_refused(one, gdr_make_dim3(1, 1, 65),
+		       "gdr_launch_3d of meets: extent z of the block is 65: allowed are 1 to 64");
+	expect_refused(one, gdr_make_dim3(32, 33, 1),
+		       "gdr_launch_3d of meets: extents 32 x 33 x 1 of the block: allowed are products up to 1024");
+	expect_refused(gdr_make_dim3(65536, 256, 256), one,
+		       "gdr_launch_3d of meets: extents 65536 x 256 x 256 of the grid: allowed are products up to "
+		       "2147483647");
+	limit_blocks(6);
+	assert_int_equal(gdr_collective_launch_3d(meets, gdr_make_dim3(0, 1, 1), one, 0, NULL, &a), -GDR_EINVAL);
+	assert_int_equal(gdr_collective_launch_3d(meets, gdr_make_dim3(2, 2, 2), one, 0, NULL, &a), -GDR_EINVAL);
+	assert_string_equal(gdri_log_last_error(), "gdr_collective_launch_3d of meets: 8 blocks do not run at once, "
+						   "6 do (GDR_HOST_DEVICE_BLOCKS)");
+	assert_int_equal(gdr_collective_launch_3d(meets, gdr_make_dim3(1, 3, 2), gdr_make_dim3(2, 2, 2), 0, NULL, &a),
+			 0);
+	assert_int_equal(gdr_stream_sync(NULL), 0);
+	assert_int_equal(r.out[0], 6);
+	limit_blocks(GDRI_HD_DEFAULT_BLOCKS);
+}
+
 static void test_stream_order(void **state)
 {
 	struct results r;
@@ -575,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_more_blocks_than_threads),
 		cmocka_unit_test(test_blocks_that_wait_for_each_other),
 		cmocka_unit_test(test_collective_launch),
+		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_stream_order),
 		cmocka_unit_test(test_streams_run_together),
 		cmocka_unit_test(test_host_threads),

@@ -54,6 +54,8 @@ int main(void)
 	ret |= gdr_launch(of_other, 1, 1, 0, NULL, &o) | gdr_launch(of_number, 1, 1, 0, NULL, &one);
 	ret |= gdr_collective_launch(put_signal, 1, 1, 0, NULL, &a);
 	ret |= gdr_collective_launch(put_signal, 0, 1, 0, NULL, hidden);
+	ret |= gdr_launch_3d(put_signal, gdr_make_dim3(1, 1, 1), gdr_make_dim3(1, 1, 1), 0, NULL, &fixed);
+	ret |= gdr_collective_launch_3d(put_signal, gdr_make_dim3(1, 1, 1), gdr_make_dim3(1, 1, 1), 0, NULL, hidden);
 	ret |= gdr_collective_launch_query_gridsize(put_signal, 1, 0, &grid) | gdr_stream_sync(NULL);
 #if WRONG == 1
 	ret |= gdr_launch(put_signal, 1, 1, 0, NULL, &one);

@@ -4,7 +4,7 @@
 #define WEAK_LIBRARY_HPP
 
 struct gdri_dev *gdri_dev_state = &weak_mem.dev;
-static const struct gdri_hd_thread weak_self = {0, 1, 0, 1, NULL, 0, 0};
+static const struct gdri_hd_thread weak_self = {0, 1, 0, 1, NULL, 0, 0, NULL};
 __thread const struct gdri_hd_thread *gdri_hd_self __attribute__((tls_model("initial-exec"))) = &weak_self;
 
 extern "C" {

@@ -4,6 +4,7 @@
 #define GDRI_SIMT_CUDA_H
 
 #include <gdr/impl/arch/arch.h>
+#include <gdr/simt.h>
 
 GDR_DEVICE unsigned gdr_thread_id(void)
 {
@@ -23,6 +24,26 @@ GDR_DEVICE unsigned gdr_block_id(void)
 GDR_DEVICE unsigned gdr_grid_size(void)
 {
 	return gridDim.x * gridDim.y * gridDim.z;
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_thread_id_3d(void)
+{
+	return gdr_make_dim3(threadIdx.x, threadIdx.y, threadIdx.z);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_block_size_3d(void)
+{
+	return gdr_make_dim3(blockDim.x, blockDim.y, blockDim.z);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_block_id_3d(void)
+{
+	return gdr_make_dim3(blockIdx.x, blockIdx.y, blockIdx.z);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_grid_size_3d(void)
+{
+	return gdr_make_dim3(gridDim.x, gridDim.y, gridDim.z);
 }
 
 GDR_DEVICE unsigned gdr_lane_id(void)

@@ -10,9 +10,13 @@
 #ifndef GDRI_SIMT_HOST_H
 #define GDRI_SIMT_HOST_H
 
-#include <gdr/macros.h>
+#include <gdr/simt.h>
 
 GDR_EXTERN_C_BEGIN
+
+struct gdri_hd_extents {
+	struct gdr_dim3 grid, block;
+};
 
 struct gdri_hd_thread {
 	uint32_t thread, block_size;
@@ -20,6 +24,7 @@ struct gdri_hd_thread {
 	void *shared;
 	uint32_t in_kernel; /* 0: a host thread outside kernels */
 	uint32_t rsvd;
+	const struct gdri_hd_extents *of; /* the launch's, as long as it runs */
 };
 
 /* Initial-exec: two instructions from any program or library, no call. */
@@ -70,6 +75,32 @@ GDR_DEVICE unsigned gdr_block_id(void)
 GDR_DEVICE unsigned gdr_grid_size(void)
 {
 	return gdri_hd_self->grid_size;
+}
+
+/* Number i of so many, x fastest. */
+GDR_DEVICE struct gdr_dim3 gdri_dim3_at(uint32_t i, struct gdr_dim3 of)
+{
+	return gdr_make_dim3(i % of.x, i / of.x % of.y, i / of.x / of.y);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_thread_id_3d(void)
+{
+	return gdri_dim3_at(gdri_hd_self->thread, gdri_hd_self->of->block);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_block_size_3d(void)
+{
+	return gdri_hd_self->of->block;
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_block_id_3d(void)
+{
+	return gdri_dim3_at(gdri_hd_self->block, gdri_hd_self->of->grid);
+}
+
+GDR_DEVICE struct gdr_dim3 gdr_grid_size_3d(void)
+{
+	return gdri_hd_self->of->grid;
 }
 
 GDR_DEVICE unsigned gdr_lane_id(void)
