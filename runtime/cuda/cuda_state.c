@@ -10,6 +10,7 @@
 #include "runtime/exec/exec.h"
 #include "runtime/mem/outside.h"
 #include "runtime/mem/window.h"
+#include "runtime/net/net.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
 
@@ -61,6 +62,7 @@ size_t gdri_cuda_state_qps(const struct gdri_state *st)
 /* The block as it begins, for the GPU at address `at`. */
 static void cuda_state_fill(const struct gdri_state *st, const struct block *b, uint8_t *p, uint8_t *at)
 {
+	struct gdri_qp *qps = (struct gdri_qp *)(void *)(p + b->qps);
 	struct gdri_dev *d = (struct gdri_dev *)(void *)p;
 
 	memset(p, 0, b->total);
@@ -72,8 +74,10 @@ static void cuda_state_fill(const struct gdri_state *st, const struct block *b, 
 	d->peers = (struct gdri_peer *)(void *)(at + b->peers);
 	d->teams = st->teams->gpu;
 	d->ctxs = st->ctxs->gpu;
-	if (b->used > b->qps)
-		memcpy(p + b->qps, st->qps, b->used - b->qps);
+	for (uint32_t i = 0; i < d->n_queues; i++) {
+		qps[i] = st->qps[i];
+		qps[i].cq_far = st->net->queues_here;
+	}
 	memcpy(p + b->peers, st->peers, (size_t)st->n_pes * sizeof(*st->peers));
 }
 

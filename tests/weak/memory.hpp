@@ -16,7 +16,7 @@ static struct weak_memory {
 
 enum weak_words {
 	W_RSVD, W_ROOM, W_GATE, W_READY, W_MARKS, W_DONE, W_CQ_CI, W_ERR, W_ERR_REC, W_LIMIT, W_FENCED,
-	W_FENCE_SEQ, W_FENCE_DONE, W_DB, W_DBREC, W_STATE, W_TAIL, W_SYNDROME = W_TAIL + WEAK_CQES,
+	W_LOOKER, W_FENCE_SEQ, W_FENCE_DONE, W_DB, W_DBREC, W_STATE, W_TAIL, W_SYNDROME = W_TAIL + WEAK_CQES,
 	W_WORDS = W_SYNDROME + WEAK_CQES
 };
 static unsigned char weak_map[sizeof(weak_mem) / 4]; /* 1 + enum weak_words; 0: memory */
@@ -30,8 +30,8 @@ static void weak_map_words(void)
 {
 	struct gdri_qp *qp = &weak_mem.qp;
 	const void *const at[] = {&qp->rsvd, &qp->room, &qp->gate, &qp->ready, &qp->marks, &qp->done, &qp->cq_ci,
-				  &qp->err, &qp->err_rec, &qp->limit, &qp->fenced, &weak_mem.dev.fence_seq,
-				  &weak_mem.dev.fence_done, &weak_mem.db, &weak_mem.dbrec, &weak_mem.errors[0].state};
+				  &qp->err, &qp->err_rec, &qp->limit, &qp->fenced, &qp->looker,
+				  &weak_mem.dev.fence_seq, &weak_mem.dev.fence_done, &weak_mem.db, &weak_mem.dbrec, &weak_mem.errors[0].state};
 	int i;
 
 	for (i = 0; i < W_TAIL; i++)

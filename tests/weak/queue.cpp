@@ -74,29 +74,31 @@ struct weak_scenario {
 	int fences;  /* between posts */
 	unsigned flags;
 	int expires; /* waits for room, at any time */
+	int far;     /* cq_far */
 };
 
 static const struct weak_scenario weak_scenarios[] = {
-	{"relay", 3, 2, WEAK_ONE | WEAK_TWO | WEAK_GROUP, 8, 0, 1, 4, 0, 0, -1, 0, 0, 0, 0},
-	{"marks", 3, 2, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 0, 0, 0, -1, 0, 0, 0, 0},
-	{"window", 5, 2, WEAK_GROUP, 128, 0, 8, 0, 0, 0, -1, 0, 0, 0, 0},
-	{"host", 3, 2, WEAK_ONE | WEAK_TWO, 8, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0},
-	{"four", 4, 1, WEAK_ONE | WEAK_TWO, 8, 1, 1, 2, 0, 0, -1, 0, 0, 0, 0},
-	{"wait", 2, 3, WEAK_ONE | WEAK_TWO, 8, 0, 1, 4, 1, 0, -1, 0, 0, 0, 0},
-	{"ring", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 0, -1, 0, 0, 0, 0},
-	{"reuse", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 1, -1, 0, 0, 0, 0},
-	{"laps", 5, 8, WEAK_ONE, 4, 1, 0, 4, 1, 0, -1, 0, 0, 0, 0}, /* entries as of two laps before */
-	{"turns", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0},
-	{"groups", 4, 3, WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0},
-	{"expires", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 1},
-	{"error", 3, 2, WEAK_ONE, 8, 1, 1, 4, 1, 0, 2, 0, 0, 0, 0},
-	{"error1", 3, 2, WEAK_ONE, 8, 0, 1, 4, 1, 0, 2, 0, 0, 0, 0},
-	{"last", 2, 1, WEAK_GROUP, 8, 0, 1, 4, 1, 0, 3, 0, 0, 0, 0}, /* of two groups, the second one's last block */
-	{"flush", 3, 3, WEAK_ONE, 8, 0, 1, 4, 0, 0, 1, 1, 0, 0, 0},
-	{"fence", 3, 2, WEAK_ONE, 8, 1, 1, 4, 0, 0, -1, 0, 1, 0, 0},
-	{"rings", 2, 3, WEAK_ONE, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_HOST_RINGS, 0},
-	{"early", 3, 2, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_EARLY, 0},
-	{"direct", 3, 2, WEAK_ONE | WEAK_TWO | WEAK_GROUP, 8, 0, 1, 4, 0, 0, -1, 0, 0, GDRI_DEV_NO_RECORD, 0},
+	{"relay", 3, 2, WEAK_ONE | WEAK_TWO | WEAK_GROUP, 8, 0, 1, 4, 0, 0, -1, 0, 0, 0, 0, 0},
+	{"marks", 3, 2, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 0, 0, 0, -1, 0, 0, 0, 0, 0},
+	{"window", 5, 2, WEAK_GROUP, 128, 0, 8, 0, 0, 0, -1, 0, 0, 0, 0, 0},
+	{"host", 3, 2, WEAK_ONE | WEAK_TWO, 8, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0},
+	{"four", 4, 1, WEAK_ONE | WEAK_TWO, 8, 1, 1, 2, 0, 0, -1, 0, 0, 0, 0, 0},
+	{"wait", 2, 3, WEAK_ONE | WEAK_TWO, 8, 0, 1, 4, 1, 0, -1, 0, 0, 0, 0, 0},
+	{"ring", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 0, -1, 0, 0, 0, 0, 0},
+	{"reuse", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 1, -1, 0, 0, 0, 0, 0},
+	{"laps", 5, 8, WEAK_ONE, 4, 1, 0, 4, 1, 0, -1, 0, 0, 0, 0, 0}, /* entries as of two laps before */
+	{"far", 3, 3, WEAK_ONE, 4, 1, 1, 4, 1, 1, -1, 0, 0, 0, 0, 1},
+	{"turns", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0, 0},
+	{"groups", 4, 3, WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 0, 0},
+	{"expires", 4, 3, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 4, 0, 1, -1, 0, 0, 0, 1, 0},
+	{"error", 3, 2, WEAK_ONE, 8, 1, 1, 4, 1, 0, 2, 0, 0, 0, 0, 0},
+	{"error1", 3, 2, WEAK_ONE, 8, 0, 1, 4, 1, 0, 2, 0, 0, 0, 0, 0},
+	{"last", 2, 1, WEAK_GROUP, 8, 0, 1, 4, 1, 0, 3, 0, 0, 0, 0, 0}, /* of two groups, the second one's last block */
+	{"flush", 3, 3, WEAK_ONE, 8, 0, 1, 4, 0, 0, 1, 1, 0, 0, 0, 0},
+	{"fence", 3, 2, WEAK_ONE, 8, 1, 1, 4, 0, 0, -1, 0, 1, 0, 0, 0},
+	{"rings", 2, 3, WEAK_ONE, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_HOST_RINGS, 0, 0},
+	{"early", 3, 2, WEAK_ONE | WEAK_GROUP, 8, 0, 1, 0, 0, 0, -1, 0, 0, GDRI_DEV_EARLY, 0, 0},
+	{"direct", 3, 2, WEAK_ONE | WEAK_TWO | WEAK_GROUP, 8, 0, 1, 4, 0, 0, -1, 0, 0, GDRI_DEV_NO_RECORD, 0, 0},
 };
 static const struct weak_scenario *scen;
 
@@ -121,6 +123,7 @@ struct weak_queue : rl::test_suite<weak_queue, WEAK_THREADS> {
 		qp->cq = weak_mem.cq;
 		qp->depth = (uint32_t)scen->depth;
 		qp->cq_mask = scen->ring ? qp->depth - 1 : 0;
+		qp->cq_far = (uint32_t)scen->far;
 		weak_mem.dev.qps = qp;
 		weak_mem.dev.used = &weak_mem.used;
 		weak_mem.dev.errors = weak_mem.errors;

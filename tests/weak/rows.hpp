@@ -41,9 +41,9 @@ static const struct weak_row weak_rows[] = {
 	/* complete.h, xfer.h */
 	{"gdri_qp_test:fence_nic", "marks", "F4"},
 	{"gdri_qp_test:acquire:err", "error1", "err before done"},
-	{"gdri_qp_wait_short:fence_nic", "ring", "F3, F4 of a short wait"},
-	{"gdri_qp_wait_short:acquire:cq_ci", NULL, WEAK_WRAP},
-	{"gdri_qp_wait_short:acquire:done", NULL, WEAK_WRAP},
+	{"gdri_qp_wait_looks:fence_nic", "ring", "F3, F4 of a short wait"},
+	{"gdri_qp_wait_looks:acquire:cq_ci", NULL, WEAK_WRAP},
+	{"gdri_qp_wait_looks:acquire:done", NULL, WEAK_WRAP},
 	{"gdri_poll_one:fence_nic", "marks", "F3"},
 	{"gdri_poll_one:acquire:rsvd", NULL, WEAK_WRAP},
 	{"gdri_poll_ring_step:fence_nic", "ring", "F3"},

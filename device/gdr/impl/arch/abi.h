@@ -48,6 +48,7 @@ struct GDRI_ALIGNED gdri_qp {
 	uint32_t slot;
 	gdri_be32_t rkey_data;	 /* peer's heap, relaxed ordering: data */
 	gdri_be32_t rkey_sync;	 /* peer's heap, strict ordering: signals, atomics, flags */
+	uint32_t cq_far;	 /* 1: cq is memory of the host, and who looks at it a GPU: see gdri_look_begins */
 
 	/* (dev) blocks reserved */
 	GDRI_ALIGNED uint64_t rsvd;
@@ -77,6 +78,7 @@ struct GDRI_ALIGNED gdri_qp {
 	/* A block with the fence bit was reserved after gdri_dev.fence_seq was this: what
 	 * is reserved after this was read is behind it. */
 	uint64_t fenced;
+	uint32_t looker; /* 1: a thread looks at cq (cq_far), and the others at what it finds */
 };
 GDR_STATIC_ASSERT(sizeof(struct gdri_qp) == 4 * GDRI_LINE, "lines of gdri_qp");
 GDR_STATIC_ASSERT(offsetof(struct gdri_qp, rsvd) == 1 * GDRI_LINE, "lines of gdri_qp");

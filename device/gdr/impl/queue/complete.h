@@ -98,10 +98,40 @@ GDR_DEVICE int gdri_poll_ring(struct gdri_qp *qp)
 	return more < 0;
 }
 
-/* 1: it is the turn of an entry of an error. */
-GDRI_SLOW int gdri_poll_entries(struct gdri_qp *qp)
+/* A GPU reads one line of the host's memory once at a time, 1.25 us each, and whatever else it asks of the host stands
+ * behind the reads that wait for their turn: beside 128 blocks that look at one entry, the copies of the proxy that is
+ * to complete it take 160 us each in place of 2.4 (docs/perf/ofi.md). So one thread looks, and the others at what it
+ * found, in the GPU's memory. 1: the caller looks, and calls gdri_look_ends. Orders nothing, as looks by many need no
+ * order among them: pairs with nothing. */
+GDR_DEVICE int gdri_look_begins(struct gdri_qp *qp)
+{
+	uint32_t none = 0;
+
+	return !GDRI_SPINS || gdri_likely(!qp->cq_far) || gdri_cas_u32(&qp->looker, &none, 1);
+}
+
+GDR_DEVICE void gdri_look_ends(struct gdri_qp *qp)
+{
+	if (GDRI_SPINS && gdri_unlikely(qp->cq_far))
+		gdri_st_relaxed_gpu_u32(&qp->looker, 0);
+}
+
+/* By who looks. 1: it is the turn of an entry of an error. */
+GDRI_SLOW int gdri_poll_now(struct gdri_qp *qp)
 {
 	return qp->cq_mask ? gdri_poll_ring(qp) : gdri_poll_one(qp);
+}
+
+/* As gdri_poll_now. Where another thread looks it does nothing: who needs what that one finds comes again. */
+GDRI_SLOW int gdri_poll_entries(struct gdri_qp *qp)
+{
+	int ret;
+
+	if (!gdri_look_begins(qp))
+		return 0;
+	ret = gdri_poll_now(qp);
+	gdri_look_ends(qp);
+	return ret;
 }
 
 GDRI_FRAMELESS void gdri_poll(struct gdri_dev *dev, struct gdri_qp *qp)
@@ -161,9 +191,8 @@ GDR_DEVICE uint32_t gdri_ring_next(const struct gdri_qp *qp, uint64_t ci, uint64
 	}
 }
 
-/* A wait as short as it can be: behind the entry there is the one fence, then one step of the counter. 1: every block
- * below target is complete. 0: not seen, or it is not that simple: an entry of an error. */
-GDRI_SLOW int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
+/* gdri_qp_wait_short, by who looks. */
+GDR_DEVICE int gdri_qp_wait_looks(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
 {
 	uint64_t ci, done;
 	uint32_t tail;
@@ -177,7 +206,8 @@ GDRI_SLOW int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint6
 			return 0;
 		done = gdri_tail_next(done, tail);
 		if (!all && done < target) { /* one of many */
-			gdri_poll(dev, qp);
+			if (gdri_unlikely(gdri_poll_now(qp)))
+				gdri_cqe_latch(dev, qp);
 			continue;
 		}
 		gdri_fence_nic(); /* as in gdri_poll_ring_step and gdri_qp_test */
@@ -188,6 +218,19 @@ GDRI_SLOW int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint6
 			return 1;
 	}
 	return 0;
+}
+
+/* A wait as short as it can be: behind the entry there is the one fence, then one step of the counter. 1: every block
+ * below target is complete. 0: not seen, another thread looks, or it is not that simple: an entry of an error. */
+GDRI_SLOW int gdri_qp_wait_short(struct gdri_dev *dev, struct gdri_qp *qp, uint64_t target)
+{
+	int ret;
+
+	if (!gdri_look_begins(qp))
+		return 0;
+	ret = gdri_qp_wait_looks(dev, qp, target);
+	gdri_look_ends(qp);
+	return ret;
 }
 
 #endif
