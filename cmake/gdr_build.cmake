@@ -11,15 +11,20 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_UNITY_BUILD OFF) # sources have static names and macros in common
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
+# Another project may have any warnings, as errors, and cannot mend these sources.
+set(warnings -w)
+if(PROJECT_IS_TOP_LEVEL)
+	set(warnings -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+		-Wvla -Wformat=2 -Wundef $<$<BOOL:${GDR_WERROR}>:-Werror>)
+endif()
 # Every target of the project links this one.
 add_library(gdri_build INTERFACE)
-target_compile_options(gdri_build INTERFACE
-	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-	-Wvla -Wformat=2 -Wundef $<$<BOOL:${GDR_WERROR}>:-Werror>)
+target_compile_options(gdri_build INTERFACE ${warnings})
 target_include_directories(gdri_build INTERFACE
 	${GDR_ROOT} ${GDR_ROOT}/include ${GDR_ROOT}/device)
 target_link_libraries(gdri_build INTERFACE Threads::Threads)
