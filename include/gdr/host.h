@@ -11,7 +11,10 @@
  * A child that a PE forks is no PE: its calls are -GDR_ESTATE, it may end in any way, also by exit(), without effect on
  * the PE, and programs that either of them runs get no descriptor of gdr's own. On kernels before 5.12 a PE with a NIC
  * that has called gdr_buffer_register must not fork otherwise than by system(), popen() or posix_spawn(), or is to be
- * started with RDMAV_FORK_SAFE=1: the NIC would go on with pages that the child got. */
+ * started with RDMAV_FORK_SAFE=1: the NIC would go on with pages that the child got.
+ *
+ * A process that has standard input, output or error closed has it open to /dev/null from gdr_init or
+ * gdr_get_uniqueid on: what it prints would go into a file of the library's else. */
 #ifndef GDR_HOST_H
 #define GDR_HOST_H
 

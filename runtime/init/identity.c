@@ -10,6 +10,7 @@
 
 #include "bootstrap/boot.h"
 #include "runtime/core/agree.h"
+#include "runtime/core/descriptors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/options.h"
 #include "runtime/core/parse.h"
@@ -232,6 +233,7 @@ int gdri_uniqueid_create(gdr_uniqueid_t *id)
 
 	if (ret)
 		return ret;
+	gdri_descriptors_fill();
 	gdri_log_set_level((enum gdri_log_level)opt.log);
 	return gdri_boot_uniqueid_create(id->bytes, opt.uid_interface);
 }

@@ -9,6 +9,7 @@
 #include "bootstrap/boot.h"
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/descriptors.h"
 #include "runtime/core/log.h"
 #include "runtime/core/host_barrier.h"
 #include "runtime/core/range.h"
@@ -374,6 +375,7 @@ int gdri_state_up(const struct gdr_init_attr *attr, int abi_version)
 	struct gdri_state *st = make_state();
 	int ret;
 
+	gdri_descriptors_fill();
 	pthread_once(&first, state_once);
 	if (!st)
 		return gdri_fail(-GDR_ENOMEM, "out of memory");
