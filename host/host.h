@@ -66,6 +66,11 @@ enum gdri_request_form { GDRI_FORM_NOW, GDRI_FORM_STREAM, GDRI_FORM_HOST };
 const char *gdri_request_call(const struct gdri_request *q, enum gdri_request_form form);
 /* n objects of size bytes: a number that was negative where the program computed it is said as that. */
 int gdri_count_check(const struct gdri_state *st, const char *call, uint64_t n, uint32_t size);
+/* What a call names at another PE is symmetric, and none of the library's words before the first object. */
+int gdri_far_check(const struct gdri_state *st, const char *call, const char *role, const void *ptr, uint64_t len,
+		   int pe);
+/* What it names at this PE may be any memory but those words. */
+int gdri_near_check(const struct gdri_state *st, const char *call, const char *role, const void *ptr, uint64_t len);
 int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q, const char *call);
 /* A checked request: executed, and waited for. */
 int gdri_request_run(struct gdri_state *st, const struct gdri_request *q, const char *call, struct gdri_answer *answer);

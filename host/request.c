@@ -92,30 +92,66 @@ static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 	return (uintptr_t)ptr - base >= (uintptr_t)heap_begin(st) - base && gdri_window_has(st, ptr, len);
 }
 
-/* As heap_has, and the object is aligned to its elements: to the power of two that their size is a multiple of. */
+#define OF_LEN 24
+/* An object's PE, in a text; pe -1: of none in particular. */
+static const char *of_pe(char of[OF_LEN], int pe)
+{
+	snprintf(of, OF_LEN, pe < 0 ? "" : " of PE %d", pe);
+	return of;
+}
+
+/* much: how many bytes that would be. */
+static int not_in_heap(const struct gdri_state *st, const char *call, const char *role, const void *ptr, int pe,
+		       const char *much)
+{
+	const uint8_t *end = (const uint8_t *)st->heap->base + gdri_heap_size(st->heap);
+	char of[OF_LEN];
+
+	return gdri_fail(-GDR_EINVAL, "%s: %s %p%s with %s is not in the symmetric heap, %p to %p", call, role, ptr,
+			 of_pe(of, pe), much, heap_begin(st), end);
+}
+
+static int bytes_not_in_heap(const struct gdri_state *st, const char *call, const char *role, const void *ptr,
+			     uint64_t len, int pe)
+{
+	char much[32];
+
+	snprintf(much, sizeof(much), "%llu bytes", (unsigned long long)len);
+	return not_in_heap(st, call, role, ptr, pe, much);
+}
+
+int gdri_far_check(const struct gdri_state *st, const char *call, const char *role, const void *ptr, uint64_t len,
+		   int pe)
+{
+	return !len || heap_has(st, ptr, len) ? 0 : bytes_not_in_heap(st, call, role, ptr, len, pe);
+}
+
+int gdri_near_check(const struct gdri_state *st, const char *call, const char *role, const void *ptr, uint64_t len)
+{
+	uintptr_t at = (uintptr_t)ptr;
+
+	if (!len || at >= (uintptr_t)heap_begin(st) || at + len <= (uintptr_t)st->heap->base)
+		return 0;
+	return bytes_not_in_heap(st, call, role, ptr, len, -1);
+}
+
+/* A symmetric object, aligned to its elements: to the power of two that their size is a multiple of. */
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const char *role,
 		   const void *ptr, uint64_t len)
 {
+	bool is_far = q->what >= GDRI_RQ_P && q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_WAIT &&
+		      q->what != GDRI_RQ_LOCK;
 	uint64_t align = (q->size | 8) & (0 - (uint64_t)(q->size | 8));
-	const uint8_t *begin = heap_begin(st), *end = (const uint8_t *)st->heap->base + gdri_heap_size(st->heap);
-	char of[24] = "";
+	int ret, pe = is_far ? q->pe : -1;
+	char of[OF_LEN], much[64];
 
-	if (q->what >= GDRI_RQ_P && q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_WAIT && q->what != GDRI_RQ_LOCK)
-		snprintf(of, sizeof(of), " of PE %d", q->pe);
-	if (!len)
-		return 0;
-	if (len == TOO_MANY)
-		return gdri_fail(-GDR_EINVAL,
-				 "%s: %s %p%s with %llu elements of %u bytes is not in the symmetric heap, %p to %p",
-				 call, role, ptr, of, (unsigned long long)q->n, q->size, begin, end);
-	if (!heap_has(st, ptr, len))
-		return gdri_fail(-GDR_EINVAL,
-				 "%s: %s %p%s with %llu bytes is not in the symmetric heap, %p to %p", call, role, ptr,
-				 of, (unsigned long long)len, begin, end);
-	if ((uintptr_t)ptr % align)
-		return gdri_fail(-GDR_EINVAL, "%s: %s %p%s is not aligned to %llu bytes", call, role, ptr, of,
-				 (unsigned long long)align);
-	return 0;
+	snprintf(much, sizeof(much), "%llu elements of %u bytes", (unsigned long long)q->n, q->size);
+	ret = len == TOO_MANY ? not_in_heap(st, call, role, ptr, pe, much)
+			      : gdri_far_check(st, call, role, ptr, len, pe);
+	if (!ret && len && (uintptr_t)ptr % align)
+		ret = gdri_fail(-GDR_EINVAL, "%s: %s %p%s is not aligned to %llu bytes", call, role, ptr, of_pe(of, pe),
+				(unsigned long long)align);
+	return ret;
 }
 
 static int check_collective(const struct gdri_state *st, const struct gdri_request *q, const char *call)
@@ -181,6 +217,22 @@ static bool is_contiguous(const struct gdri_request *q)
 	return q->what == GDRI_RQ_PUT || q->what == GDRI_RQ_GET || q->what == GDRI_RQ_PUT_SIGNAL;
 }
 
+/* The local side of what has one, len bytes where it is contiguous. */
+static int check_near(const struct gdri_state *st, const struct gdri_request *q, const char *call, bool is_dst,
+		      uint64_t len)
+{
+	const char *role = is_dst ? "dest" : "source";
+	const void *near = is_dst ? q->dst : q->src;
+
+	if (!near)
+		return gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call, role,
+				 (unsigned long long)q->n, q->size, is_dst ? "from" : "to", q->pe);
+	if (!is_contiguous(q))
+		len = request_span(st, q, &near, is_dst ? q->strided.dst_step : q->strided.src_step);
+	/* more than the heap could have: any memory may be that far apart */
+	return len == TOO_MANY ? 0 : gdri_near_check(st, call, role, near, len);
+}
+
 static int check_transfer(const struct gdri_state *st, const struct gdri_request *q, const char *call)
 {
 	bool remote_is_src = q->what == GDRI_RQ_GET || q->what == GDRI_RQ_IGET || q->what == GDRI_RQ_G;
@@ -198,10 +250,8 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		len = q->n > gdri_window_reach(st) / q->size ? TOO_MANY : q->n * q->size;
 	if (!ret)
 		ret = in_heap(st, q, call, role, remote, len);
-	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK && !(remote_is_src ? (const void *)q->dst : q->src))
-		ret = gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu elements of %u bytes %s PE %d", call,
-				remote_is_src ? "dest" : "source", (unsigned long long)q->n, q->size,
-				remote_is_src ? "from" : "to", q->pe);
+	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK)
+		ret = check_near(st, q, call, remote_is_src, len);
 	if (!ret && q->pe == st->pe && is_contiguous(q) && !gdri_request_apart(q->dst, q->src, len))
 		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p, %llu bytes %s this PE, overlap", call, q->dst,
 				q->src, (unsigned long long)len, remote_is_src ? "from" : "to");

@@ -31,10 +31,9 @@ static int rma_wrong(const char *call, gdr_ctx_t ctx, bool is_put, const void *s
 		gdri_error("%s: there is no PE %d, the job has %d", call, pe, st->n_pes);
 	else if (*world < 0)
 		gdri_error("%s: context %d has no PE %d, or there is no such context", call, ctx, pe);
-	else if (gdri_count_check(st, call, len, 1))
+	else if (gdri_count_check(st, call, len, 1) || gdri_far_check(st, call, far, sym, len, pe) ||
+		 gdri_near_check(st, call, near, local, len))
 		return -GDR_EINVAL;
-	else if (len && !gdri_window_has(st, sym, len))
-		gdri_error("%s: %s %p, %zu bytes %s PE %d, is not in the symmetric heap", call, far, sym, len, to, pe);
 	else if (len && !local)
 		gdri_error("%s: %s is NULL, with %zu bytes %s PE %d", call, near, len, to, pe);
 	else if (*world == st->pe && !gdri_request_apart(sym, local, len))

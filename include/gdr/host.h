@@ -198,7 +198,8 @@ GDR_API int gdr_buffer_unregister_all(void);
 
 /* ---- host-initiated transfers: any thread; contracts as in gdr/device.h; a PE that there is not, bytes that are not
  * in the symmetric heap, NULL with a length, and dst and src that overlap where pe is the own PE, unless they are
- * equal, get -GDR_EINVAL in every build. The local side is any memory of the process, on every path: what is neither
+ * equal, get -GDR_EINVAL in every build. So do the library's own words in the heap, before the first object, on either
+ * side. The local side is any other memory of the process, on every path: what is neither
  * in the heap nor registered goes through buffers of the library where the NIC has to read or write it, at the cost of
  * a copy; the forms with _nbi wait for it then. On the host device that way refuses a put from pages that may not be
  * read, and a get into pages that may not be written, with -GDR_EINVAL; where the calling thread itself copies (a peer

@@ -490,6 +490,40 @@ static void refused_overlaps(void)
 	zero_all();
 }
 
+/* The library's words, before the first object, are no memory of the program's, at either end. A call that is taken
+ * all the same copies them onto themselves, or out. */
+static void refused_own_words(void)
+{
+	int v = 0, *o = (int *)(void *)heap, *own = (int *)(void *)(heap - 64);
+	char text[128];
+
+	if (multi_pe != 0)
+		return;
+#define REFUSED(what, call)                                                                                          \
+	do {                                                                                                         \
+		snprintf(text, sizeof(text), what " bytes is not in the symmetric heap, %p to 0x", (void *)own,      \
+			 (void *)heap);                                                                              \
+		said_begin();                                                                                        \
+		CHECK_EQ((call), -GDR_EINVAL);                                                                       \
+		said_expect(text, NULL);                                                                             \
+	} while (0)
+	REFUSED("gdr_host_put: dst %p of PE 0 with 4", gdr_host_put(own, own, 4, 0));
+	REFUSED("gdr_host_get: src %p of PE 0 with 4", gdr_host_get(&v, own, 4, 0));
+	REFUSED("gdr_host_put_nbi: dst %p of PE 0 with 64", gdr_host_put_nbi(own, own, 64, 0));
+	REFUSED("gdr_host_get_nbi: src %p of PE 0 with 4", gdr_host_get_nbi(&v, own, 4, 0));
+	REFUSED("gdr_host_ctx_get: src %p of PE 0 with 4", gdr_host_ctx_get(GDR_CTX_DEFAULT, &v, own, 4, 0));
+	REFUSED(": dest %p of PE 0 with 8", gdr_host_int_put(own, own, 2, 0));
+	REFUSED(": dest %p of PE 0 with 4", gdr_host_int_p(own, 0, 0));
+	REFUSED(": source %p of PE 0 with 4", gdr_int_get_on_stream(o, own, 1, 0, NULL));
+	REFUSED(": dest %p of PE 0 with 4", gdr_host_put_signal(own, own, 4, word, 0, GDR_SIGNAL_ADD, 0));
+	REFUSED("gdr_host_put: src %p with 4", gdr_host_put(o, own, 4, 0));
+	REFUSED("gdr_host_get: dst %p with 4", gdr_host_get(own, o, 4, 0));
+	REFUSED(": source %p with 4", gdr_int_put_on_stream(o, own, 1, 0, NULL));
+	REFUSED(": source %p with 12", gdr_host_int_iput(o, own, 1, 2, 2, 0));
+	REFUSED(": source %p with 4", gdr_host_put_signal(o, own, 4, word, 0, GDR_SIGNAL_ADD, 0));
+#undef REFUSED
+}
+
 static void outside(void)
 {
 	int v = 0;
@@ -540,6 +574,7 @@ int main(void)
 	refused_strides();
 	refused_counts();
 	refused_overlaps();
+	refused_own_words();
 	CHECK_OK(gdr_free(heap));
 	return multi_end("host_ops");
 }
