@@ -5,8 +5,9 @@
  * the reason of a failure once on stderr. "Collective" means: every PE of the
  * job calls it, in the same order among collective calls; "local": a PE for
  * itself. Any thread may call, unless said otherwise; of a PE's threads one at
- * a time is in a collective call. Nothing blocks for ever: GDR_INIT_TIMEOUT
- * bounds bring-up, GDR_TIMEOUT every later wait.
+ * a time is in a collective call. Nothing of the library's blocks for ever: GDR_INIT_TIMEOUT
+ * bounds bring-up, GDR_TIMEOUT every later wait. A kernel of the program's may run for ever, and
+ * gdr_stream_sync, gdr_stream_destroy and gdr_memcpy (gdr/launch.h) wait for it as long.
  *
  * A child that a PE forks is no PE: its calls are -GDR_ESTATE, it may end in any way, also by exit(), without effect on
  * the PE, and programs that either of them runs get no descriptor of gdr's own. On kernels before 5.12 a PE with a NIC
