@@ -23,23 +23,35 @@ int(gdr_init_attr)(const struct gdr_init_attr *attr)
 	return gdri_init_abi(attr, GDR_ABI_VERSION);
 }
 
+static int init_refused(bool elsewhere)
+{
+	if (gdri_hd_self->in_kernel)
+		return gdri_fail(-GDR_ENOTSUP, "gdr_init: not possible inside a kernel");
+	if (elsewhere)
+		return gdri_fail(-GDR_ESTATE, "gdr_init is running in another thread of this process");
+	if (gdri_state_forked())
+		return gdri_fail(-GDR_ESTATE, "gdr_init: this process was forked by a PE, and is none: fork before "
+				 "gdr_init, or have the child run a program (exec)");
+	return gdri_state_get() ? gdri_fail(-GDR_ESTATE, "gdr_init: already initialised; call gdr_finalize first") : 0;
+}
+
 int gdri_init_abi(const struct gdr_init_attr *attr, int abi_version)
 {
+	static pid_t inside; /* a process that a thread forks meanwhile has another number, and is not refused */
 	struct gdr_bootstrap *b = attr && attr->size == sizeof(*attr) ? attr->bootstrap : NULL;
+	pid_t own = getpid();
+	/* acquire: pairs with the release below, so that the state of who was inside is seen */
+	bool elsewhere = __atomic_exchange_n(&inside, own, __ATOMIC_ACQUIRE) == own;
+	int ret = init_refused(elsewhere);
 
-	if (gdri_hd_self->in_kernel || gdri_state_get() || gdri_state_forked()) {
-		if (gdri_hd_self->in_kernel)
-			gdri_error("gdr_init: not possible inside a kernel");
-		else if (gdri_state_forked())
-			gdri_error("gdr_init: this process was forked by a PE, and is none: fork before gdr_init, or "
-				   "have the child run a program (exec)");
-		else
-			gdri_error("gdr_init: already initialised; call gdr_finalize first");
-		if (b)
-			b->finalize(b, 1000); /* ours from the call on */
-		return gdri_hd_self->in_kernel ? -GDR_ENOTSUP : -GDR_ESTATE;
-	}
-	return gdri_state_up(attr, abi_version);
+	if (!ret)
+		ret = gdri_state_up(attr, abi_version);
+	else if (b)
+		b->finalize(b, 1000); /* ours from the call on */
+	if (!elsewhere)
+		/* release: pairs with the acquire above */
+		__atomic_store_n(&inside, 0, __ATOMIC_RELEASE);
+	return ret;
 }
 
 int gdri_users(int add)

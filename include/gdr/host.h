@@ -64,8 +64,8 @@ struct gdr_init_attr {
 
 /* Collective. Brings the library up; gdr_init() is gdr_init_attr(NULL). Fails on all PEs or on none, within
  * GDR_INIT_TIMEOUT and a second to leave the job. Calls of libfabric, libibverbs and CUDA know no limit: where one
- * takes longer, init ends behind it. May be called again after gdr_finalize. Not thread-safe against itself and
- * gdr_finalize; programs may call MPI_Init before or after. */
+ * takes longer, init ends behind it. May be called again after gdr_finalize. While a thread is in it, it is
+ * -GDR_ESTATE in the others. Not thread-safe against gdr_finalize; programs may call MPI_Init before or after. */
 GDR_API int gdr_init(void);
 GDRI_NAMESAKES_BEGIN
 GDR_API int gdr_init_attr(const struct gdr_init_attr *attr);

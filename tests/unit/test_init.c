@@ -73,6 +73,40 @@ static int body_heap(int pe, int n)
 	return 0;
 }
 
+static int status_inside;
+
+static void *init_inside(void *arg)
+{
+	(void)arg;
+	status_inside = init();
+	return NULL;
+}
+
+/* Another thread while this one is in gdr_init. */
+static void init_beside(int call, void *send, size_t len)
+{
+	pthread_t thread;
+
+	(void)send;
+	(void)len;
+	if (call == 0 && !pthread_create(&thread, NULL, init_inside, NULL))
+		pthread_join(thread, NULL);
+}
+
+static int body_threads(int pe, int n)
+{
+	(void)n;
+	job_lie = init_beside;
+	JOB_CHECK(!init());
+	JOB_CHECK(status_inside == -GDR_ESTATE);
+	JOB_CHECK(strstr(job_stderr(), "gdr_init is running in another thread of this process"));
+	job_lie = NULL;
+	JOB_CHECK(init() == -GDR_ESTATE && strstr(job_stderr(), "already initialised"));
+	JOB_CHECK(!gdr_finalize());
+	JOB_CHECK(!init() && !gdr_finalize()); /* who was refused left nothing */
+	return 0;
+}
+
 static int body_disagree(int pe, int n)
 {
 	void *p, *q;
@@ -730,6 +764,7 @@ JOB_TEST(unreachable, 3, 30)
 JOB_TEST(out_of_time, 1, 30)
 JOB_TEST(few_files, 4, 60)
 JOB_TEST(small_files, 2, 30)
+JOB_TEST(threads, 2, 30)
 JOB_TEST(attr, 2, 30)
 JOB_TEST(abi, 2, 30)
 
@@ -758,7 +793,7 @@ int main(void)
 		cmocka_unit_test(forks),		  cmocka_unit_test(buffers),
 		cmocka_unit_test(unreachable),	  cmocka_unit_test(out_of_time),
 		cmocka_unit_test(few_files),	  cmocka_unit_test(small_files),
-		cmocka_unit_test(attr),
+		cmocka_unit_test(attr),		  cmocka_unit_test(threads),
 		cmocka_unit_test(abi),			  cmocka_unit_test(abi_of_peer),
 		cmocka_unit_test(crowd),		  cmocka_unit_test(cheap),
 		cmocka_unit_test(leaves),		  cmocka_unit_test(leaves_malloc),
