@@ -102,6 +102,23 @@ static void test_failed_in_wait(void **state)
 	fake_stop(f);
 }
 
+/* By a block whose own queue stands behind the one by which the peers are told. */
+static void test_failed_in_other_block(void **state)
+{
+	const struct fake_options opt = {.n_pes = 2, .n_slots = 2, .depth = 128, .timeout_ms = 50};
+	const struct gdri_hd_thread *outside = gdri_hd_self, block = {.block_size = 1, .block = 1, .grid_size = 2};
+	struct fake *f = fake_start(&opt);
+
+	(void)state;
+	gdri_hd_self = &block;
+	assert_int_equal(gdri_slot(f->dev), 1);
+	assert_int_equal(gdr_barrier_all(), -GDR_ETIMEOUT);
+	f->dev->timeout_ns = 10000000000ull;
+	expect_told(f, -GDR_ETIMEOUT, 1, GDRI_BARRIER);
+	gdri_hd_self = outside;
+	fake_stop(f);
+}
+
 static void *say_when_told(void *arg)
 {
 	while (told((struct fake *)arg) != 1)
@@ -226,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failed_in_quiet),
 		cmocka_unit_test(test_failed_in_wait),
+		cmocka_unit_test(test_failed_in_other_block),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_teller_lives),
 		cmocka_unit_test(test_told_nonsense),

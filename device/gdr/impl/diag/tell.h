@@ -76,7 +76,7 @@ GDRI_SLOW struct gdri_qp *gdri_tell_by(const struct gdri_dev *dev, int pe, int w
 	if (!gdri_n_slots(dev) || !own->sq)
 		return 0;
 	if (what != GDRI_TELL_NOTICE)
-		qp += (what < 0 ? 0 : dev->teams[what].queue) - gdri_slot(dev);
+		qp = gdri_qp_to(dev, pe, (what < 0 ? 0 : dev->teams[what].queue) - gdri_slot(dev));
 	return gdri_ld_relaxed_gpu_u32((const uint32_t *)&qp->err) ? own : qp; /* a hint: pairs with nothing */
 }
 
