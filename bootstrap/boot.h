@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include <stdbool.h>
-
 #include <gdr/bootstrap.h>
 
 /* The most that one PE may contribute to one allgather call. */
