@@ -96,7 +96,9 @@ static bool heap_has(const struct gdri_state *st, const void *ptr, uint64_t len)
 /* An object's PE, in a text; pe -1: of none in particular. */
 static const char *of_pe(char of[OF_LEN], int pe)
 {
-	snprintf(of, OF_LEN, pe < 0 ? "" : " of PE %d", pe);
+	of[0] = 0;
+	if (pe >= 0)
+		snprintf(of, OF_LEN, " of PE %d", pe);
 	return of;
 }
 
