@@ -105,7 +105,7 @@ static uint32_t inet_mbits(int s, const char *name)
 	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
 	if (ioctl(s, SIOCETHTOOL, &r))
 		return 0;
-	mbits = ethtool_cmd_speed(&cmd);
+	mbits = (uint32_t)cmd.speed_hi << 16 | cmd.speed; /* the header's function shifts an int, out of its range */
 	return mbits == (uint32_t)SPEED_UNKNOWN ? 0 : mbits;
 }
 
