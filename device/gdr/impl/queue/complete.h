@@ -98,11 +98,11 @@ GDR_DEVICE int gdri_poll_ring(struct gdri_qp *qp)
 	return more < 0;
 }
 
-/* A GPU reads one line of the host's memory once at a time, 1.25 us each, and whatever else it asks of the host stands
- * behind the reads that wait for their turn: beside 128 blocks that look at one entry, the copies of the proxy that is
- * to complete it take 160 us each in place of 2.4 (docs/perf/ofi.md). So one thread looks, and the others at what it
- * found, in the GPU's memory. 1: the caller looks, and calls gdri_look_ends. Orders nothing, as looks by many need no
- * order among them: pairs with nothing. */
+/* A GPU reads one line of the host's memory once at a time, and whatever else it asks of the host stands behind the
+ * reads that wait for their turn: where many blocks look at one entry, the copies of the proxy that is to complete it
+ * take many times as long (docs/perf/ofi.md). So one thread looks, and the others at what it found, in memory of the
+ * GPU. 1: the caller looks, and calls gdri_look_ends. Orders nothing, as looks by many need no order among them: pairs
+ * with nothing. */
 GDR_DEVICE int gdri_look_begins(struct gdri_qp *qp)
 {
 	uint32_t none = 0;
