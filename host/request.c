@@ -313,12 +313,11 @@ int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q
 	return check_transfer(st, q, call);
 }
 
-/* Nothing to do on any PE that may be asked: not even a wait. A quiet has a PE that is lost to tell of, and the first
- * one brings the kernel to the GPU, before one of the program's waits for what a stream brings (gdr/stream.h). */
+/* Nothing to do on any PE that may be asked: not even a wait. A quiet has a PE that is lost to tell of. */
 static int is_nothing(const struct gdri_state *st, const struct gdri_request *q)
 {
 	if (q->what == GDRI_RQ_QUIET) /* mapped memory: the end of what was on the stream before */
-		return st->cuda && !st->dev->n_slots && !gdri_lost_any(st) && gdri_exec_is_ready(st);
+		return st->cuda && !st->dev->n_slots && !gdri_lost_any(st);
 	if (q->what == GDRI_RQ_PUT_SIGNAL || q->what == GDRI_RQ_COLLECT)
 		return 0;
 	return q->what >= GDRI_RQ_BY_BLOCK && !q->n;

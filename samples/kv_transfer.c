@@ -414,11 +414,6 @@ static int transfer(struct job *j, unsigned block)
 	int n = n_sent_to(j), d = own_decode(j), ret = 0, status = 0;
 	struct channel c[3];
 
-	/* the library's kernel is there before one that waits for its pages keeps the GPU */
-	for (int i = 0; i < n && !ret && j->host; i++)
-		ret = gdr_quiet_on_stream(j->stream[i]);
-	for (int i = 0; i < n && !ret && j->host; i++)
-		ret = gdr_stream_sync(j->stream[i]);
 	if (d >= 0 && !ret) {
 		c[2] = channel_of(j, d / j->prefill, d % j->prefill, 2);
 		ret = gdr_launch(receive, grid, block, shared, j->stream[2], &c[2]);

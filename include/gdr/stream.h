@@ -15,8 +15,9 @@
  * their blocks beside kernels that do not end before.
  *
  * A GPU may finish what runs before it takes the first launch of a kernel: CUDA loads it then, and makes
- * room for its stack. A program whose own kernels wait for what a stream brings puts one operation on the
- * stream before it launches them, gdr_quiet_on_stream for instance, and waits for the stream. */
+ * room for its stack. gdr_init has it take the library's kernels, so that kernels of the program may wait
+ * for what a stream or a host thread does. Of two kernels of its own of which one waits for the other the
+ * program launches each once before. */
 #ifndef GDR_STREAM_H
 #define GDR_STREAM_H
 

@@ -37,7 +37,6 @@ struct kernels {
 struct gdri_executor {
 	struct kernels plain, any; /* any: what finds memory of cudaMalloc; none, where there never was such memory */
 	bool shows_any;
-	bool ready; /* plain.all was launched. Relaxed: who does not see it yet launches it once more */
 	struct CUfunc_st *flat, *team, *ctas;
 	gdri_cu_result loaded; /* or why not */
 	struct call calls[CALLS];
@@ -45,7 +44,20 @@ struct gdri_executor {
 	pthread_cond_t free;
 };
 
-static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri_image all, enum gdri_image direct)
+/* With nothing to do. The driver makes room for a kernel's stack at the first launch of one that needs more than those
+ * before, and waits for all that runs on the GPU then, with its lock held: a kernel of the program that waits for what
+ * a host thread asks for, or for a network whose thread needs the driver, would wait for the time limit. */
+static gdri_cu_result exec_make_room(struct gdri_cuda *c, const struct gdri_executor *p, struct CUfunc_st *kernel)
+{
+	struct gdri_request none = {.by = GDRI_BY_NONE};
+	void *args[] = {&none};
+
+	return c->api.launch(kernel, 1, 1, 1, 1, 1, 1, 0, p->calls[0].stream, args, NULL);
+}
+
+/* Of the kernels, `all` has the largest stack. */
+static gdri_cu_result load_two(struct gdri_cuda *c, const struct gdri_executor *p, struct kernels *k,
+			       enum gdri_image all, enum gdri_image direct)
 {
 	const struct gdri_cuda_api *api = &c->api;
 	size_t size;
@@ -55,13 +67,17 @@ static gdri_cu_result load_two(struct gdri_cuda *c, struct kernels *k, enum gdri
 		r = api->module_function(&k->all, k->module, "gdri_kernel_request");
 	if (!r)
 		r = api->module_load(&k->direct, gdri_exec_image(direct, &size));
-	return r ? r : api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
+	if (!r)
+		r = api->module_function(&k->grid, k->direct, "gdri_kernel_grid");
+	return r ? r : exec_make_room(c, p, k->all);
 }
 
 static gdri_cu_result exec_load(struct gdri_cuda *c, struct gdri_executor *p)
 {
-	gdri_cu_result r = load_two(c, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
+	gdri_cu_result r = c->api.stream_create(&p->calls[0].stream, GDRI_CU_STREAM_NON_BLOCKING);
 
+	if (!r)
+		r = load_two(c, p, &p->plain, GDRI_IMAGE_ALL, GDRI_IMAGE_DIRECT);
 	if (!r)
 		r = c->api.module_function(&p->ctas, p->plain.direct, "gdri_kernel_ctas");
 	if (!r)
@@ -85,7 +101,7 @@ static gdri_cu_result open_calls(struct gdri_state *st, struct gdri_executor *p)
 		return 2; /* CUDA_ERROR_OUT_OF_MEMORY; logged */
 	for (int i = 1; i < CALLS; i++)
 		p->calls[i].answer = p->calls[0].answer + i;
-	return st->cuda->api.stream_create(&p->calls[0].stream, GDRI_CU_STREAM_NON_BLOCKING);
+	return 0;
 }
 
 struct gdri_executor *gdri_exec_load(struct gdri_cuda *c)
@@ -175,7 +191,7 @@ int gdri_exec_up_any(struct gdri_state *st)
 		return 0;
 	gdri_cuda_enter(st->cuda);
 	if (!p->any.grid)
-		r = load_two(st->cuda, &p->any, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY);
+		r = load_two(st->cuda, p, &p->any, GDRI_IMAGE_ALL_ANY, GDRI_IMAGE_DIRECT_ANY);
 	if (r)
 		unload_two(st->cuda, &p->any);
 	gdri_cuda_leave(st->cuda);
@@ -319,18 +335,6 @@ static struct gdri_request exec_meeting(const struct gdri_request *q)
 	return m;
 }
 
-bool gdri_exec_is_ready(const struct gdri_state *st)
-{
-	return !st->executor || __atomic_load_n(&st->executor->ready, __ATOMIC_RELAXED);
-}
-
-/* What a graph is made of is launched by the graph. */
-static void exec_launched(struct gdri_state *st, const struct CUfunc_st *kernel, gdr_stream_t stream)
-{
-	if (kernel == st->executor->plain.all && !gdri_exec_is_ready(st) && !is_captured(st, stream))
-		__atomic_store_n(&st->executor->ready, true, __ATOMIC_RELAXED);
-}
-
 static gdri_cu_result exec_launch(struct gdri_state *st, const struct gdri_request *q, gdr_stream_t stream)
 {
 	struct gdri_request arg = *q;
@@ -340,8 +344,6 @@ static gdri_cu_result exec_launch(struct gdri_state *st, const struct gdri_reque
 
 	gdri_exec_plan(st, &arg, &p);
 	r = st->cuda->api.launch(by_blocks(st, &arg), p.grid, 1, 1, p.block, 1, 1, 0, stream, args, NULL);
-	if (!r)
-		exec_launched(st, by_blocks(st, &arg), stream);
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);
@@ -387,8 +389,6 @@ static gdri_cu_result launch_early(struct gdri_state *st, const struct gdri_requ
 	how.block[0] = p.block;
 	how.grid[1] = how.grid[2] = how.block[1] = how.block[2] = 1;
 	r = st->cuda->api.launch_ex(&how, kernel, args, NULL);
-	if (!r)
-		exec_launched(st, kernel, stream);
 	if (r || arg.what != GDRI_RQ_REDUCE || !arg.coll.keep)
 		return r;
 	r = copy_to_all(st, &arg, stream);

@@ -17,6 +17,8 @@ GDR_KERNEL(gdri_kernel_request, struct gdri_request, q)
 	int ret;
 
 	exec_begin();
+	if (q.by == GDRI_BY_NONE) /* the launch is what counts (cuda_exec.c) */
+		return;
 	if (q.by == GDRI_BY_THREAD)
 		ret = gdri_exec_thread(&q, value);
 	else if (q.by == GDRI_BY_BLOCK)

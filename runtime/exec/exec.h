@@ -39,9 +39,6 @@ void gdri_exec_down(struct gdri_state *st);
  * kernels at all it is nothing: requests are refused then. */
 int gdri_exec_up_any(struct gdri_state *st);
 
-/* The kernel for all requests was launched, so that the GPU has it and room for its stack; or there is none. */
-bool gdri_exec_is_ready(const struct gdri_state *st);
-
 /* 0, or the status, logged, of requests that need a kernel where there is none. */
 int gdri_exec_lacks(const struct gdri_state *st);
 

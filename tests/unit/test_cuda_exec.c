@@ -212,6 +212,7 @@ static gdri_cu_result copy_within(gdri_cu_ptr dst, gdri_cu_ptr src, size_t len, 
 }
 
 static struct CUfunc_st *kernel;
+static uint32_t launched_by; /* what the last request says */
 
 static gdri_cu_result is_capturing(gdri_cu_stream s, int *answer)
 {
@@ -225,8 +226,9 @@ static gdri_cu_result launch(struct CUfunc_st *f, unsigned int gx, unsigned int 
 			     gdri_cu_stream s, void **args, void **extra)
 {
 	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
-	(void)shared, (void)s, (void)args, (void)extra;
+	(void)shared, (void)s, (void)extra;
 	kernel = f;
+	launched_by = ((const struct gdri_request *)args[0])->by;
 	return note("launch", 0, 0);
 }
 
@@ -341,21 +343,17 @@ static void test_one_stream(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
-/* A quiet on a stream brings the kernel to the GPU, but not one that a graph is made of. */
-static void test_ready(void **state)
+/* The GPU has room for the stack of what is launched later: the kernel for all requests went there with none. */
+static void test_room(void **state)
 {
-	struct gdri_request q = {.what = GDRI_RQ_QUIET};
-
 	(void)state;
-	assert_true(gdri_exec_is_ready(&st)); /* there is none */
+	kernel = NULL;
 	gdri_exec_up(&st);
-	assert_false(gdri_exec_is_ready(&st));
-	capturing = 1;
-	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
-	assert_false(gdri_exec_is_ready(&st));
-	capturing = 0;
-	assert_int_equal(gdri_exec_on_stream(&st, &q, NULL), 0);
-	assert_true(gdri_exec_is_ready(&st));
+	assert_ptr_equal(kernel, (struct CUfunc_st *)1);
+	assert_int_equal(launched_by, GDRI_BY_NONE);
+	assert_int_equal(gdri_exec_up_any(&st), 0);
+	assert_ptr_equal(kernel, (struct CUfunc_st *)11);
+	assert_int_equal(launched_by, GDRI_BY_NONE);
 	gdri_exec_down(&st);
 }
 
@@ -628,7 +626,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_stream, setup),
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_one_stream, setup),
-		cmocka_unit_test_setup(test_ready, setup),
+		cmocka_unit_test_setup(test_room, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_second_module_refused, setup),
 		cmocka_unit_test_setup(test_copies_by_driver, setup),

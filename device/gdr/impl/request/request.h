@@ -23,7 +23,7 @@ enum gdri_what {
 /* op of a signal: GDR_SIGNAL_SET, for those who know no device.h */
 enum { GDRI_SIGNAL_SETS = 0 };
 
-enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_CTAS = 3 };
+enum gdri_by { GDRI_BY_THREAD = 0, GDRI_BY_BLOCK = 1, GDRI_BY_GRID = 2, GDRI_BY_CTAS = 3, GDRI_BY_NONE = 4 };
 
 /* What became of a call that is waited for; its caller's memory, also that of a GPU. */
 struct gdri_answer {
