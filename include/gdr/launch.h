@@ -45,7 +45,7 @@ GDR_EXTERN_C_BEGIN
 typedef struct CUstream_st *gdr_stream_t;
 
 #define GDR_MAX_BLOCK 1024u /* threads of a block; warps are 32 lanes in both worlds */
-#define GDR_MAX_GRID 0x7fffffffu /* blocks of a grid of gdr_launch_3d: their numbers have 32 bits */
+#define GDR_MAX_GRID 0x7fffffffu /* blocks of a grid: CUDA's limit */
 #define GDR_MAX_SHARED (227u * 1024u) /* of a block on sm_90; the host device's limit */
 
 #if !defined(__CUDACC_RTC__) && !(defined(__CUDACC__) && defined(GDR_MODULE))
@@ -161,9 +161,6 @@ static inline const void *gdri_kernel_for(const void *kernel, const void *)
 }
 }
 
-#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
-	gdri_cuda_launch(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
-
 /* Before a launch with `shared` bytes: a kernel has to ask for more than 48 KiB. */
 static inline cudaError_t gdri_cuda_ask_shared(const void *version, size_t shared)
 {
@@ -184,24 +181,21 @@ static inline int gdri_cuda_launch_as(const void *kernel, const char *name, dim3
 	return gdri_cuda_result(name, e);
 }
 
-static inline int gdri_cuda_launch(const void *kernel, const char *name, unsigned grid,
-				   unsigned block, size_t shared, gdr_stream_t stream,
-				   const void *arg)
+static inline int gdri_cuda_launch(const char *call, const void *kernel, const char *name, struct gdr_dim3 grid,
+				   struct gdr_dim3 block, size_t shared, gdr_stream_t stream, const void *arg)
 {
-	return gdri_cuda_launch_as(kernel, name, dim3(grid), dim3(block), shared, stream, arg);
-}
-
-static inline int gdri_cuda_launch_3d(const void *kernel, const char *name, struct gdr_dim3 grid,
-				      struct gdr_dim3 block, size_t shared, gdr_stream_t stream, const void *arg)
-{
-	int ret = gdri_launch_extents("gdr_launch_3d", name, grid, block);
+	int ret = gdri_launch_extents(call, name, grid, block);
 
 	return ret ? ret : gdri_cuda_launch_as(kernel, name, grid, block, shared, stream, arg);
 }
 
+#define gdr_launch(name, grid, block, shared, stream, argp)                                        \
+	gdri_cuda_launch("gdr_launch", gdri_kernel_for((name), (argp)), #name, gdr_make_dim3((grid), 1, 1), \
+			 gdr_make_dim3((block), 1, 1), (shared), (stream), (argp))
 /* Its contract stands at the host device's declarations below. */
 #define gdr_launch_3d(name, grid, block, shared, stream, argp)                                     \
-	gdri_cuda_launch_3d(gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared), (stream), (argp))
+	gdri_cuda_launch("gdr_launch_3d", gdri_kernel_for((name), (argp)), #name, (grid), (block), (shared),  \
+			 (stream), (argp))
 
 /* As many blocks as run at once. */
 static inline int gdri_collective_grid(const void *kernel, int block, size_t shared, int *grid)
@@ -244,8 +238,10 @@ static inline int gdri_collective_launch_one(const void *kernel, const char *nam
 					     const void *arg)
 {
 	void *args[1] = {(void *)arg};
+	int ret = gdri_launch_extents("gdr_collective_launch", name, gdr_make_dim3(grid ? grid : 1, 1, 1),
+				      gdr_make_dim3(block, 1, 1));
 
-	return gdri_collective_launch(kernel, name, dim3(grid), dim3(block), args, shared, stream);
+	return ret ? ret : gdri_collective_launch(kernel, name, dim3(grid), dim3(block), args, shared, stream);
 }
 
 static inline int gdri_collective_launch_3d(const void *kernel, const char *name, struct gdr_dim3 grid,
@@ -336,7 +332,8 @@ template <typename A, typename B> static inline size_t gdri_kernel_size(A *(*)(c
  * different streams at the same time. Blocks are started in order of their numbers, all at
  * once up to GDR_HOST_DEVICE_BLOCKS of the process, the others as earlier ones end: as on a
  * GPU, a kernel whose blocks wait for each other must fit. Any host thread, before gdr_init
- * too; not from a kernel. -GDR_EINVAL for sizes out of range, -GDR_ENOMEM, -GDR_ESYSTEM. */
+ * too; not from a kernel. -GDR_EINVAL for less than 1 or more than GDR_MAX_GRID blocks, and less than 1 or more than
+ * GDR_MAX_BLOCK threads of each; -GDR_ENOMEM, -GDR_ESYSTEM. */
 #define gdr_launch(name, grid, block, shared, stream, argp)                                        \
 	gdri_hd_launch(GDRI_KERNEL_PLAIN(name), #name, (grid), (block), (shared), (stream),        \
 		       GDRI_KERNEL_ARG(name, argp))

@@ -19,7 +19,7 @@ struct gdri_hd_kernel { /* constants, but for status */
 	const char *call; /* that launched it, for messages; NULL: `name` is that call */
 	const void *arg;
 	unsigned grid, block;
-	struct gdri_hd_extents of; /* whose products these are; zeroes at a launch: (grid, 1, 1) and (block, 1, 1) */
+	struct gdri_hd_extents of; /* whose products these are */
 	size_t shared;
 	/* 0 or the first error, atomic, relaxed (says only "stop"): blocks give up when they see
 	 * it. The last word is read under the launch lock, after all blocks have ended. */

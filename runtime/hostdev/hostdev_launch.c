@@ -176,14 +176,11 @@ static int check_launch(const struct gdri_hd_kernel *k, size_t arg_size)
 		return gdri_fail(-GDR_ENOTSUP, "%s from inside a kernel is not supported", launch_name(k).text);
 	if (!k->arg)
 		return gdri_fail(-GDR_EINVAL, "%s: argp is NULL", launch_name(k).text);
-	if (k->fn && k->grid >= 1 && k->block >= 1 && k->block <= GDR_MAX_BLOCK &&
-	    k->shared <= GDR_MAX_SHARED && arg_size <= MAX_ARG)
+	if (k->fn && k->shared <= GDR_MAX_SHARED && arg_size <= MAX_ARG)
 		return GDR_OK;
 	return gdri_fail(-GDR_EINVAL,
-			 "%s: %u blocks of %u threads with %zu bytes of shared memory and %zu of arguments: "
-			 "allowed are 1 or more blocks of 1 to %u threads, %u and %u bytes",
-			 launch_name(k).text, k->grid, k->block, k->shared, arg_size, GDR_MAX_BLOCK,
-			 GDR_MAX_SHARED, MAX_ARG);
+			 "%s: %zu bytes of shared memory and %zu of arguments: allowed are up to %u and %u",
+			 launch_name(k).text, k->shared, arg_size, GDR_MAX_SHARED, MAX_ARG);
 }
 
 static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_size)
@@ -195,10 +192,6 @@ static struct gdri_hd_run *make_run(const struct gdri_hd_kernel *k, size_t arg_s
 		return gdri_fail(NULL, "%s: no memory for %zu bytes", launch_name(k).text, size);
 	memset(run, 0, sizeof(*run));
 	run->k = *k;
-	if (!k->of.grid.x) {
-		run->k.of.grid = gdr_make_dim3(k->grid, 1, 1);
-		run->k.of.block = gdr_make_dim3(k->block, 1, 1);
-	}
 	memcpy(run->arg, k->arg, arg_size);
 	run->k.arg = run->arg;
 	return run;
@@ -229,16 +222,6 @@ static int push_kernel(const struct gdri_hd_kernel *k, gdr_stream_t stream, size
 	return ret;
 }
 
-int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid,
-		   unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
-		   size_t arg_size)
-{
-	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .grid = grid, .block = block,
-				   .shared = shared, .call = "gdr_launch"};
-
-	return push_kernel(&k, stream, arg_size);
-}
-
 static int set_extents(struct gdri_hd_kernel *k, struct gdr_dim3 grid, struct gdr_dim3 block)
 {
 	k->grid = grid.x * grid.y * grid.z;
@@ -257,10 +240,20 @@ int gdri_hd_launch_3d(void (*kernel)(const void *arg), const char *name, struct 
 	return ret ? ret : push_kernel(&k, stream, arg_size);
 }
 
+int gdri_hd_launch(void (*kernel)(const void *arg), const char *name, unsigned grid, unsigned block, size_t shared,
+		   gdr_stream_t stream, const void *arg, size_t arg_size)
+{
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .shared = shared, .call = "gdr_launch"};
+	int ret = set_extents(&k, gdr_make_dim3(grid, 1, 1), gdr_make_dim3(block, 1, 1));
+
+	return ret ? ret : push_kernel(&k, stream, arg_size);
+}
+
 int gdri_hd_request(void (*kernel)(const void *arg), const char *call, unsigned grid, unsigned block,
 		    gdr_stream_t stream, const void *arg, size_t arg_size)
 {
-	struct gdri_hd_kernel k = {.fn = kernel, .name = call, .arg = arg, .grid = grid, .block = block};
+	struct gdri_hd_kernel k = {.fn = kernel, .name = call, .arg = arg, .grid = grid, .block = block,
+				   .of = {{grid, 1, 1}, {block, 1, 1}}};
 
 	return push_kernel(&k, stream, arg_size);
 }
@@ -297,7 +290,6 @@ static int push_at_once(struct gdri_hd_kernel *k, gdr_stream_t stream, size_t ar
 		return gdri_fail(-GDR_EINVAL, "%s: %u blocks do not run at once, %u do (GDR_HOST_DEVICE_BLOCKS)",
 				 launch_name(k).text, k->grid, most);
 	k->at_once = 1;
-	k->grid = k->grid ? k->grid : most;
 	return push_kernel(k, stream, arg_size);
 }
 
@@ -305,10 +297,11 @@ int gdri_hd_collective_launch(void (*kernel)(const void *arg), const char *name,
 			      unsigned block, size_t shared, gdr_stream_t stream, const void *arg,
 			      size_t arg_size)
 {
-	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .grid = grid, .block = block,
-				   .shared = shared, .call = "gdr_collective_launch"};
+	struct gdri_hd_kernel k = {.fn = kernel, .name = name, .arg = arg, .shared = shared,
+				   .call = "gdr_collective_launch"};
+	int ret = set_extents(&k, gdr_make_dim3(grid ? grid : hd_at_once(), 1, 1), gdr_make_dim3(block, 1, 1));
 
-	return push_at_once(&k, stream, arg_size);
+	return ret ? ret : push_at_once(&k, stream, arg_size);
 }
 
 int gdri_hd_collective_launch_3d(void (*kernel)(const void *arg), const char *name, struct gdr_dim3 grid,

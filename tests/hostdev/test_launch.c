@@ -247,6 +247,7 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(run_reduce(0, 1, 0, NULL, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, 0, 0, NULL, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, GDR_MAX_BLOCK + 1, 0, NULL, &a), -GDR_EINVAL);
+	assert_non_null(strstr(gdri_log_last_error(), ": extent x of the block is 1025: allowed are 1 to 1024"));
 	assert_int_equal(run_reduce(1, 1, GDR_MAX_SHARED + 1, NULL, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, 1, 0, (gdr_stream_t)&r, &a), -GDR_EINVAL);
 	assert_int_equal(run_reduce(1, 1, 0, NULL, NULL), -GDR_EINVAL);

@@ -2,6 +2,7 @@
 /* Grids and blocks of two and three dimensions: each thread's coordinates and extents, the operations of blocks and
  * warps and the barrier of a grid in such blocks, and extents that are refused. */
 #include "tests/multi/multi.h"
+#include "tests/multi/said.h"
 
 #define WARP 0xffffffffu
 
@@ -106,6 +107,13 @@ static void shapes(struct dims *a)
 #endif
 }
 
+#define REFUSED(call, words)                                                                       \
+	do {                                                                                       \
+		said_begin();                                                                      \
+		CHECK_EQ(call, -GDR_EINVAL);                                                       \
+		said_expect(words, NULL);                                                          \
+	} while (0)
+
 static void refusals(struct dims *a)
 {
 	static const struct place bad[] = { /* grid, block */
@@ -120,6 +128,13 @@ static void refusals(struct dims *a)
 		CHECK_EQ(gdr_launch_3d(where, bad[i].block, bad[i].thread, 0, NULL, a), -GDR_EINVAL);
 		CHECK_EQ(gdr_collective_launch_3d(where, bad[i].block, bad[i].thread, 0, NULL, a), -GDR_EINVAL);
 	}
+	REFUSED(gdr_launch(where, 0, 1, 0, NULL, a), "gdr_launch of where: extent x of the grid is 0");
+	REFUSED(gdr_launch(where, 1u << 31, 1, 0, NULL, a), "extent x of the grid is 2147483648: allowed are 1 to");
+	REFUSED(gdr_launch(where, 1, 0, 0, NULL, a), "extent x of the block is 0");
+	REFUSED(gdr_launch(where, 1, 1025, 0, NULL, a), "extent x of the block is 1025: allowed are 1 to 1024");
+	REFUSED(gdr_collective_launch(where, 0, 1025, 0, NULL, a), "gdr_collective_launch of where: extent x");
+	REFUSED(gdr_collective_launch(where, 1, 0, 0, NULL, a), "extent x of the block is 0");
+	CHECK_OK(gdr_stream_sync(NULL)); /* the driver was not asked */
 }
 
 /* ---- a stencil of five points; each PE has rows of a ring, and a ghost row above and below them ---- */
