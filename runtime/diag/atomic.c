@@ -2,6 +2,7 @@
 /* What an entry of a queue that failed was to do to its word, by its operands. */
 #include "runtime/diag/errors.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <gdr/impl/arch/abi.h>
@@ -10,8 +11,8 @@
 #include "runtime/core/text.h"
 #include "runtime/net/execute.h"
 
-/* NULL: none of those below. */
-static const char *atomic_masked(const struct gdri_net_atomic *a)
+/* Behind "gdr_TYPE_atomic_", for who gets the old value (brings) and who does not. NULL: none of those below. */
+static const char *atomic_masked(const struct gdri_net_atomic *a, bool brings)
 {
 	uint64_t all = a->size == 4 ? UINT32_MAX : UINT64_MAX;
 
@@ -20,25 +21,38 @@ static const char *atomic_masked(const struct gdri_net_atomic *a)
 	if (a->compare_mask)
 		return NULL;
 	if (a->value_mask == all)
-		return "swap";
-	return a->value ? "or" : "and";
+		return brings ? "swap" : "set";
+	if (a->value)
+		return brings ? "fetch_or" : "or";
+	return brings ? "fetch_and" : "and";
 }
 
-static const char *atomic_plain(const struct gdri_net_atomic *a)
+static const char *atomic_plain(const struct gdri_net_atomic *a, bool brings)
 {
 	if (a->compares)
-		return atomic_masked(a);
+		return atomic_masked(a, brings);
 	if (a->boundary)
-		return "xor";
-	return a->value ? "add" : "fetch";
+		return brings ? "fetch_xor" : "xor";
+	if (a->value)
+		return brings ? "fetch_add" : "add";
+	return "fetch";
 }
 
-static const char *atomic_combined(const struct gdri_net_atomic *a)
+static const char *atomic_combined(const struct gdri_net_atomic *a, bool brings)
 {
-	static const char *const ops[] = {[GDRI_SUM] = "add", [GDRI_MIN] = "min", [GDRI_MAX] = "max"};
+	static const char *const ops[][2] = {[GDRI_SUM] = {"add", "fetch_add"}, [GDRI_MIN] = {"min", "fetch_min"},
+					     [GDRI_MAX] = {"max", "fetch_max"}};
 	uint32_t op = a->code >> 8;
 
-	return op < sizeof(ops) / sizeof(ops[0]) ? ops[op] : NULL;
+	return op < sizeof(ops) / sizeof(ops[0]) ? ops[op][brings] : NULL;
+}
+
+/* A signal is a set or an add, too. */
+static bool atomic_may_signal(const struct gdri_net_atomic *a)
+{
+	if (a->code || a->size != 8)
+		return false;
+	return a->compares ? !a->compare_mask && a->value_mask == UINT64_MAX : !a->boundary && a->value;
 }
 
 /* NULL: any integer. */
@@ -55,24 +69,21 @@ static const char *atomic_type(const struct gdri_net_atomic *a)
 void gdri_atomic_text(const struct gdri_error *e, struct text *t)
 {
 	struct gdri_net_wqe w = {.opcode = e->wqe_opcode, .opmod = e->reason, .ds = 4};
-	bool brings = e->local != offsetof(struct gdri_ctl, sink), fetches;
+	bool brings = e->local != offsetof(struct gdri_ctl, sink);
 	struct gdri_net_atomic a;
 	const char *op, *type;
 
 	memcpy(w.bytes + 32, e->file, 32);
 	(void)gdri_net_atomic(&w, &a);
-	op = a.code ? atomic_combined(&a) : atomic_plain(&a);
+	op = a.code ? atomic_combined(&a, brings) : atomic_plain(&a, brings);
 	type = atomic_type(&a);
 	if (!op) {
 		text_add(t, "%s", gdri_call_name(e->op));
 		return;
 	}
-	if (!brings && !strcmp(op, "swap"))
-		op = "set";
-	fetches = brings && strcmp(op, "swap") && strcmp(op, "compare_swap") && strcmp(op, "fetch");
-	text_add(t, "gdr_%s_atomic_%s%s", type ? type : "TYPE", fetches ? "fetch_" : "", op);
+	text_add(t, "gdr_%s_atomic_%s", type ? type : "TYPE", op);
 	if (!type)
 		text_add(t, " of %u bytes", a.size);
-	if (!brings && !a.code && a.size == 8 && (!strcmp(op, "set") || !strcmp(op, "add")))
+	if (!brings && atomic_may_signal(&a))
 		text_add(t, ", or a signal,");
 }

@@ -151,7 +151,7 @@ GDR_DEVICE int gdri_ll_ctas_in(const struct gdri_ll_ctas *p, int from, uint8_t *
 				uint32_t apart)
 {
 	uint32_t n = len ? (uint32_t)((len + 7) / 8) : 1, i;
-	uint64_t v[GDRI_LL_ROWS];
+	uint64_t v[GDRI_LL_ROWS] = {0}; /* gcc does not see that what is stored was taken */
 	int ret = 0;
 
 	GDRI_NOT_UNROLLED

@@ -39,7 +39,7 @@ struct gdri_ll_call {
 	int hi;			   /* and below which member, in the order of their numbers; none: 0 */
 };
 
-/* Where p is at the member. */
+/* Where p is at the member, which is mapped. */
 GDR_DEVICE uint64_t *gdri_ll_peer(const struct gdri_ll *l, uint64_t *p, int to)
 {
 	int pe = l->stride ? l->start + to * l->stride : gdri_team_pe(l->team, to);
@@ -47,7 +47,7 @@ GDR_DEVICE uint64_t *gdri_ll_peer(const struct gdri_ll *l, uint64_t *p, int to)
 #ifdef __CUDACC__
 	return (uint64_t *)gdri_direct_at(p, pe);
 #else
-	return (uint64_t *)(void *)gdri_mapped(gdri_dev(), p, pe);
+	return (uint64_t *)(void *)gdri_mapped_at(gdri_dev(), gdri_peer_base(gdri_dev(), pe), p, pe);
 #endif
 }
 
