@@ -11,8 +11,9 @@
  *
  * Functions return 0 or -GDR_E* (gdr/status.h) as soon as they know; those that
  * return a value return 0 on failure and latch the status: gdr_status(), and the
- * next quiet. An error of a queue is latched when this PE sees it, and reported by every later operation and quiet
- * that uses the queue. A PE is lost when the launcher reported it dead, or when a queue to it had no answer to all
+ * next quiet. -GDR_EINVAL for a PE that there is none of is latched, too. An error of a queue is latched when this PE
+ * sees it, and reported by every later operation and quiet that uses the queue. A PE is lost when the launcher
+ * reported it dead, or when a queue to it had no answer to all
  * retries, here or at a PE that gave up a collective because of it. A PE that is late, stopped, or silent for a while
  * is not: waits for it end at their limit with -GDR_ETIMEOUT and name it, and what is called when it answers again
  * succeeds. Once a PE is lost, each quiet, fence, barrier and wait that needs it returns -GDR_EPEERLOST or the error

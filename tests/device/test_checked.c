@@ -242,6 +242,7 @@ static void test_new_forms(void **state)
 	TOLD(gdr_uint64_iput(end - 1, d, PTRDIFF_MIN / 8, 1, 3, 1));
 	TOLD(gdr_uint64_iget(d, (uint64_t *)(void *)(f->heap[0] + GDRI_CTL_SIZE) + 1, 1, -1, 3, 1));
 	TOLD(gdr_uint64_ibput(d, d, 1, 1, (size_t)1 << 60, 2, 1));
+	assert_int_equal(gdr_quiet(), -GDR_EINVAL);
 	assert_int_equal(gdr_quiet(), 0);
 }
 
@@ -264,6 +265,7 @@ static void test_strides_that_wrap(void **state)
 	}
 	TOLD(gdr_uint64_iput(d, d, 1, 1, (size_t)1 << 61, 1));
 	TOLD(gdr_uint64_wait_until_all(d, (size_t)1 << 61, NULL, GDR_CMP_EQ, 1));
+	assert_int_equal(gdr_quiet(), -GDR_EINVAL);
 	assert_int_equal(gdr_quiet(), 0);
 	assert_true(d[-1] == before[0] && d[0] == before[1]);
 }
@@ -284,6 +286,7 @@ static void test_own_words(void **state)
 	TOLD(gdr_uint64_atomic_inc(d - 1, 1));
 	TOLD(gdr_signal_op(d - 1, 1, GDR_SIGNAL_SET, 1));
 	TOLD(gdr_uint64_wait_until(d - 1, GDR_CMP_EQ, 0));
+	assert_int_equal(gdr_quiet(), -GDR_EINVAL);
 	assert_int_equal(gdr_quiet(), 0);
 }
 

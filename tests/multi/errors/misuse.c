@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrong arguments in a real job, from host threads of the host device. Checked: what lies in front of the first object
  * is the library's, all of it, and steps that wrap round are seen. Unchecked: a PE that there is none of is refused. In
- * both a call on a stream is refused by its own name.
+ * both a quiet says that an operation was refused, and a call on a stream is refused by its own name.
  *
- *	misuse names	checked: functions that share an operation, each by its own name */
+ *	misuse names	checked: functions that share an operation, each by its own name
+ *	misuse latched	which refusals a quiet says */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
 
@@ -65,6 +66,15 @@ static void from_nobody(uint64_t *w, int pe)
 		  text);
 }
 
+/* Nothing of it is under way, and the next quiet says so, where nobody looks at the status of the call itself. */
+__attribute__((unused)) static void told_twice(int ret, const char *call, const char *words)
+{
+	told_call(ret, call, words);
+	CHECK_EQ(gdr_status(), -GDR_EINVAL);
+	CHECK_EQ(gdr_quiet(), -GDR_EINVAL);
+	CHECK_OK(gdr_quiet());
+}
+
 #ifdef GDR_CHECKED
 /* Functions that return no status latch it; quiet takes it. */
 static void told_value(size_t out, size_t want, const char *words)
@@ -112,7 +122,7 @@ static void moved_within(uint64_t *w)
 	told_call(gdr_get(b, b + 1, 16, me), "gdr_get", "overlap");
 	told_call(gdr_uint64_get_nbi(w + 1, w, 2, me), "gdr_get", "overlap");
 	told_call(gdr_ctx_put(0, b + 8, b, 16, me), "gdr_ctx_put", "overlap");
-	told(gdr_put_signal(b, b + 8, 16, w + 2, 1, GDR_SIGNAL_SET, me), "overlap");
+	told_twice(gdr_put_signal(b, b + 8, 16, w + 2, 1, GDR_SIGNAL_SET, me), "gdr_put_signal", "overlap");
 	CHECK_OK(gdr_put(b, b, 16, me));
 	CHECK_OK(gdr_get(b, b, 16, me));
 	CHECK_OK(gdr_put(b + 8, b, 8, me));
@@ -154,6 +164,34 @@ static void wrong_names(uint64_t *w, uint64_t *s)
 	told_call(gdr_uint64_alltoalls(50, w, s, 1, 1, 1), "gdr_TYPE_alltoalls", no_team);
 	told_call(gdr_uint64_sum_inscan(50, w, s, 1), "gdr_TYPE_OP_inscan", no_team);
 	told_call(gdr_uint64_sum_exscan(50, w, s, 1), "gdr_TYPE_OP_exscan", no_team);
+}
+
+/* Operations that were not begun, and PEs that there are none of; then what is refused by the call's status alone. */
+static void not_begun(uint8_t *first, uint64_t *w, uint64_t *s)
+{
+	uint64_t *odd = (uint64_t *)(void *)((char *)w + 4), own[8] = {0}, *volatile null = NULL;
+	int pe = (multi_pe + 1) % multi_n;
+
+	told_twice(gdr_int_p((int *)w, 1, 5000), "gdr_TYPE_p", "pe is 5000");
+	told_twice(gdr_get(w, s, 8, multi_n), "gdr_get", "there are PEs 0 to");
+	told_twice(gdr_uint64_p(own, 1, pe), "gdr_TYPE_p", "is not within the symmetric heap");
+	told_twice(gdr_get(w, own, 8, pe), "gdr_get", "is not within the symmetric heap");
+	told_twice(gdr_put(first - 1, s, 8, pe), "gdr_put", "over the library's own words");
+	told_twice(gdr_uint64_put(w, s, SIZE_MAX / 8 + 2, pe), "gdr_put", "elements of 8 bytes");
+	told_twice(gdr_uint64_iput(w, s, PTRDIFF_MAX, 1, 3, pe), "gdr_TYPE_iput", "the stride of dest");
+	told_twice(gdr_uint64_atomic_add(odd, 1, pe), "gdr_TYPE_atomic_OP", "no multiple of 8");
+	told_twice(gdr_signal_set(odd, 1, pe), "gdr_signal_set", "no multiple of 8");
+	told_twice(gdr_put_signal(w, s, 8, odd, 1, GDR_SIGNAL_SET, pe), "gdr_put_signal", "no multiple of 8");
+	told_twice(gdr_ctx_put(77, w, s, 8, pe), "gdr_ctx_put", "there is no context 77");
+	told_twice(gdr_signal_wait_until_from(w, GDR_CMP_NE, 0, multi_n), "gdr_signal_wait_until_from", "PEs 0 to");
+	told_twice(gdr_fence_pe(multi_n), "gdr_fence_pe", "there are PEs 0 to");
+	told_call(gdr_quiet_pe(multi_n), "gdr_quiet_pe", "there are PEs 0 to");
+	told_call(gdr_put(w, null, 64, pe), "gdr_put", "source is NULL");
+	told_call(gdr_signal_op(w, 1, 9, pe), "gdr_signal_op", "op is 9");
+	told_call(gdr_uint64_wait_until(w, 77, 1), "gdr_TYPE_wait_until", "cmp is 77");
+	told_call(gdr_team_sync(50), "gdr_team_sync", "team is 50");
+	told_call(gdr_set_lock((long *)odd), "gdr_set_lock", "no multiple of 8");
+	CHECK_OK(gdr_status());
 }
 
 static void misuse(uint8_t *first, uint64_t *w, uint64_t *s)
@@ -206,11 +244,17 @@ static void no_pe_to_wait_for(gdr_ctx_t ctx, int pe, int want)
 	CHECK_EQ(gdr_errors(e, 256), records);
 }
 
+static int by_queue_alone(void)
+{
+	const char *transports = getenv("GDR_TRANSPORTS");
+
+	return transports && !strcmp(transports, "nic");
+}
+
 /* -1 is all PEs; a number that no context has is the default one. */
 static void nobody_to_wait_for(const uint64_t *w)
 {
-	const char *transports = getenv("GDR_TRANSPORTS");
-	int want = transports && !strcmp(transports, "nic") ? -GDR_EINVAL : 0;
+	int want = by_queue_alone() ? -GDR_EINVAL : 0;
 	gdr_ctx_t ctx;
 
 	for (int pe = 0; pe < multi_n; pe++)
@@ -222,6 +266,22 @@ static void nobody_to_wait_for(const uint64_t *w)
 	CHECK_OK(gdr_fence_pe(-1));
 	CHECK_OK(gdr_ctx_quiet(77));
 	CHECK_OK(gdr_ctx_fence(77));
+	CHECK_OK(gdr_status());
+}
+
+/* What is refused by the status of the call alone, as in the checked build. */
+static void not_begun(uint8_t *first, uint64_t *w, uint64_t *s)
+{
+	uint64_t own[8] = {0};
+	int pe = (multi_pe + 1) % multi_n;
+
+	(void)first;
+	told_call(gdr_signal_op(w, 1, 9, pe), "gdr_signal_op", "op is 9");
+	told_call(gdr_put_signal(w, s, 8, w, 1, 9, pe), "gdr_put_signal", "op is 9");
+	if (by_queue_alone())
+		told_call(gdr_put(w, own, sizeof(own), pe), "gdr_put", "is neither in the symmetric heap nor");
+	told_call(gdr_uint64_wait_until(w, 77, 1), "gdr_TYPE_wait_until", "cmp is 77");
+	told_call(gdr_team_sync(50), "gdr_team_sync", "team is 50");
 	CHECK_OK(gdr_status());
 }
 
@@ -306,6 +366,8 @@ int main(int argc, char **argv)
 	CHECK_OK(gdr_barrier_all());
 	if (argc > 1 && !strcmp(argv[1], "names"))
 		wrong_names(w, s);
+	else if (argc > 1)
+		not_begun(first, w, s);
 	else
 		misuse(first, w, s);
 	wrong_on_streams((int *)w, w);

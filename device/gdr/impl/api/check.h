@@ -40,6 +40,17 @@ GDR_DEVICE_COLD void gdri_error_at(struct gdri_error *e, const struct gdri_site 
 		e->file[i] = file[i];
 }
 
+/* The next quiet says so: in the plain build it says what a NIC refused, and that there is no such PE. Not of what the
+ * plain build refuses by the call's status alone, and a quiet would take its own away at once. */
+GDR_DEVICE int gdri_refusal_stays(uint32_t op, uint32_t reason)
+{
+	reason &= 0xffu;
+	if (reason == GDRI_ARG_PE)
+		return op != GDRI_QUIET;
+	return op <= GDRI_FETCH_AMO && reason != GDRI_ARG_LOCAL && reason != GDRI_ARG_NULL &&
+	       reason != GDRI_ARG_SIGNAL_OP;
+}
+
 /* reason: enum gdri_arg_reason, which says what ptr, len, low and high are. */
 GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, uint32_t reason, const void *ptr, uint64_t len,
 				uint64_t low, uint64_t high)
@@ -48,6 +59,8 @@ GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, uint32_t rea
 
 	if (gdri_scope_rank(at->scope))
 		return -GDR_EINVAL;
+	if (gdri_refusal_stays(at->op & 0xffu, reason))
+		gdri_latch(gdri_dev(), -GDR_EINVAL);
 	e = gdri_error_arg_take(gdri_dev(), at->op, pe, ptr, len, reason);
 	if (!e)
 		return -GDR_EINVAL;
