@@ -19,6 +19,7 @@
 struct gdri_hd_params {
 	unsigned max_blocks; /* blocks that run at a time, 1..GDRI_HD_MAX_BLOCKS */
 	size_t stack_size;   /* of each thread of a kernel, at least GDRI_HD_MIN_STACK */
+	unsigned timeout_ms; /* GDR_TIMEOUT: as often the log says that a thread of the host still waits; 0: never */
 };
 
 /* Sets the parameters; holds for blocks that start later. NULL: the defaults. -GDR_EINVAL. What streams keep of

@@ -147,6 +147,7 @@ int gdr_stream_wait_event(gdr_stream_t stream, gdr_event_t event)
 int gdr_event_sync(gdr_event_t event)
 {
 	struct gdri_hd_record *r;
+	struct gdri_hd_long_wait wait = {.who = "gdr_event_sync"};
 	int ret;
 	struct gdri_hd *hd = event_lock(event, "gdr_event_sync", &ret);
 
@@ -156,7 +157,7 @@ int gdr_event_sync(gdr_event_t event)
 	if (r) {
 		r->refs++;
 		while (!r->done)
-			(void)gdri_hd_wait_done(hd, NULL);
+			gdri_hd_wait_long(hd, &wait, NULL);
 		gdri_hd_record_drop(r);
 	}
 	gdri_hd_unlock(hd);

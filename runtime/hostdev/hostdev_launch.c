@@ -80,7 +80,7 @@ int gdri_hd_wait_done(struct gdri_hd *h, const struct timespec *end)
 int gdri_hd_init(const struct gdri_hd_params *params)
 {
 	static const struct gdri_hd_params defaults = {GDRI_HD_DEFAULT_BLOCKS,
-						       GDRI_HD_DEFAULT_STACK};
+						       GDRI_HD_DEFAULT_STACK, 0};
 	const struct gdri_hd_params *p = params ? params : &defaults;
 	struct gdri_hd *h;
 
@@ -93,6 +93,8 @@ int gdri_hd_init(const struct gdri_hd_params *params)
 	h = gdri_hd_lock();
 	h->max_blocks = p->max_blocks;
 	h->stack_size = p->stack_size;
+	h->timeout_ms = p->timeout_ms;
+	h->long_waits = 0;
 	gdri_hd_streams_begin(h);
 	(void)gdri_hd_workers_wake(h); /* the limit may have been raised */
 	gdri_hd_unlock(h);
@@ -116,6 +118,7 @@ static void back_to_defaults(struct gdri_hd *h)
 	gdri_hd_workers_stop(h);
 	h->max_blocks = GDRI_HD_DEFAULT_BLOCKS;
 	h->stack_size = GDRI_HD_DEFAULT_STACK;
+	h->timeout_ms = 0;
 }
 
 int gdri_hd_shutdown(unsigned timeout_ms)

@@ -38,6 +38,8 @@ struct gdri_hd {
 	pthread_cond_t done; /* a kernel ended */
 	unsigned max_blocks;
 	size_t stack_size;
+	unsigned timeout_ms;
+	unsigned long_waits; /* lines of the log about them, since gdri_hd_init */
 
 	struct CUstream_st default_stream;
 	gdr_stream_t streams; /* the others */
@@ -79,6 +81,15 @@ void gdri_hd_unlock(struct gdri_hd *hd);
 
 /* A thread of the host waits until a kernel ends, with the lock held; end NULL: without a limit. 0 or ETIMEDOUT. */
 int gdri_hd_wait_done(struct gdri_hd *hd, const struct timespec *end);
+
+/* hostdev_watch.c. As gdri_hd_wait_done without a limit. What a kernel waits for in the library ends by GDR_TIMEOUT, so
+ * each one more that the same kernel has been the first of the stream (NULL: of any) is said, a few times. */
+struct gdri_hd_long_wait {
+	const char *who; /* the call; the rest 0 at first */
+	uint64_t since_ns, ended;
+	unsigned lines;
+};
+void gdri_hd_wait_long(struct gdri_hd *hd, struct gdri_hd_long_wait *w, gdr_stream_t s);
 
 /* hostdev_worker.c; all with the lock held. */
 int gdri_hd_workers_wake(struct gdri_hd *hd); /* starts and wakes as many as there is work for */

@@ -198,6 +198,7 @@ int gdr_stream_create(gdr_stream_t *stream)
 static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const char *who, int *ret)
 {
 	gdr_stream_t s = gdri_hd_stream_find(hd, stream);
+	struct gdri_hd_long_wait wait = {.who = who};
 	uint64_t target;
 
 	*ret = gdri_hd_self->in_kernel ? -GDR_ENOTSUP : s ? GDR_OK : -GDR_EINVAL;
@@ -206,7 +207,7 @@ static gdr_stream_t stream_drain(struct gdri_hd *hd, gdr_stream_t stream, const 
 			 : gdri_fail(NULL, "%s: no such stream, %p", who, (void *)stream);
 	target = s->launched;
 	while (s->ended < target)
-		(void)gdri_hd_wait_done(hd, NULL);
+		gdri_hd_wait_long(hd, &wait, s);
 	return s;
 }
 

@@ -116,7 +116,8 @@ static void down_bootstrap(struct gdri_state *st)
 
 static int up_host_device(struct gdri_state *st)
 {
-	struct gdri_hd_params p = {st->opt.host_device_blocks, st->opt.host_device_stack};
+	struct gdri_hd_params p = {st->opt.host_device_blocks, st->opt.host_device_stack,
+				    (unsigned)st->opt.timeout_ms};
 	int ret = gdri_hd_init(&p);
 
 	if (ret)

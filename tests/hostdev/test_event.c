@@ -12,7 +12,7 @@
 
 static void limit_blocks(unsigned n)
 {
-	struct gdri_hd_params p = {n, GDRI_HD_DEFAULT_STACK};
+	struct gdri_hd_params p = {n, GDRI_HD_DEFAULT_STACK, 0};
 
 	assert_int_equal(gdri_hd_shutdown(10000), 0);
 	assert_int_equal(gdri_hd_init(&p), 0);

@@ -15,7 +15,7 @@
 
 static void limit_blocks(unsigned n)
 {
-	struct gdri_hd_params p = {n, GDRI_HD_DEFAULT_STACK};
+	struct gdri_hd_params p = {n, GDRI_HD_DEFAULT_STACK, 0};
 
 	assert_int_equal(gdri_hd_shutdown(10000), 0);
 	assert_int_equal(gdri_hd_init(&p), 0);
@@ -241,7 +241,7 @@ static void test_bad_arguments(void **state)
 {
 	struct results r;
 	struct kernel_args a = args_for(&r, 0);
-	struct gdri_hd_params p = {0, GDRI_HD_DEFAULT_STACK};
+	struct gdri_hd_params p = {0, GDRI_HD_DEFAULT_STACK, 0};
 
 	(void)state;
 	assert_int_equal(run_reduce(0, 1, 0, NULL, &a), -GDR_EINVAL);
@@ -353,7 +353,7 @@ static void test_left_kernels_are_nobodys(void **state)
 {
 	static struct results r, q;
 	struct kernel_args a = args_for(&r, 1), b = args_for(&q, 0);
-	struct gdri_hd_params p = {4, GDRI_HD_DEFAULT_STACK};
+	struct gdri_hd_params p = {4, GDRI_HD_DEFAULT_STACK, 0};
 	gdr_stream_t s, t;
 	gdr_event_t e;
 
