@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <gdr/status.h>
 
@@ -20,6 +22,7 @@ struct ofi_address {
 	uint32_t list, page, message; /* page: the key of that, or the list's */
 	uint32_t n_proxies, name_len[OFI_PROXIES];
 	uint64_t token;
+	uint64_t user, shm; /* that started it; the device number of its /dev/shm */
 	struct gdri_ofi_part heap[OFI_PROXIES]; /* as each has it registered */
 	struct gdri_ofi_landing landing[OFI_PROXIES];
 	char provider[64];
@@ -242,6 +245,14 @@ static int ofi_create_queues(struct gdri_net *net, int n_pes, struct gdri_qp *qp
 	return ret;
 }
 
+/* 0: there is none. */
+static uint64_t shm_of_node(void)
+{
+	struct stat st;
+
+	return stat("/dev/shm", &st) ? 0 : st.st_dev;
+}
+
 /* Where all names do not fit, fewer proxies are used. */
 static void address_names(struct gdri_ofi_net *t, struct ofi_address *a)
 {
@@ -271,6 +282,8 @@ static void ofi_address(struct gdri_net *net, void *buf)
 				.n_pes = (uint32_t)t->layout.n_pes,
 				.n_slots = (uint32_t)t->layout.n_slots,
 				.token = t->token,
+				.user = geteuid(),
+				.shm = shm_of_node(),
 				.message = t->message,
 				.list = m->list,
 				.page = m->page.len ? GDRI_OFI_KEY_PAGE : m->list};
@@ -278,6 +291,37 @@ static void ofi_address(struct gdri_net *net, void *buf)
 	address_names(t, &a);
 	snprintf(a.provider, sizeof(a.provider), "%s", m->fabric->info->fabric_attr->prov_name);
 	memcpy(buf, &a, sizeof(a));
+}
+
+static int connect_shm_refused(int pe, const char *why)
+{
+	return gdri_fail(-GDR_ESYSTEM,
+			 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one user started "
+			 "on one machine, with one /dev/shm; set GDR_OFI_PROVIDER to another one", pe, why);
+}
+
+/* rc: fi_av_insert's. shm opens a file of the other PE's, and says of none why not. */
+static int connect_refused(struct gdri_ofi_proxy *t, int pe, int rc)
+{
+	const char *why = rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken";
+
+	if (gdri_ofi_is_shm(t))
+		return connect_shm_refused(pe, why);
+	return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe, why);
+}
+
+/* libfabric 1.17 refuses another user's address; 2.7 takes it, and what is written there never arrives. */
+static int connect_check_shm(const struct ofi_address *a, int pe)
+{
+	char why[80];
+
+	if (a->user == geteuid() && a->shm == shm_of_node())
+		return 0;
+	if (a->user == geteuid())
+		return connect_shm_refused(pe, "its /dev/shm is another one");
+	snprintf(why, sizeof(why), "it is user %llu's, this PE user %llu's", (unsigned long long)a->user,
+		 (unsigned long long)geteuid());
+	return connect_shm_refused(pe, why);
 }
 
 static int connect_check(struct gdri_ofi_net *t, const struct ofi_address *a, int pe)
@@ -298,20 +342,7 @@ static int connect_check(struct gdri_ofi_net *t, const struct ofi_address *a, in
 			"ofi: PE %d uses provider %.63s, this PE %s: set GDR_OFI_PROVIDER on all "
 			"PEs to one that both have",
 			pe, a->provider, own);
-	return 0;
-}
-
-/* rc: fi_av_insert's. shm opens a file of the other PE's, and says of none why not. */
-static int connect_refused(struct gdri_ofi_proxy *t, int pe, int rc)
-{
-	const char *why = rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken";
-
-	if (gdri_ofi_is_shm(t))
-		return gdri_fail(-GDR_ESYSTEM,
-				 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one "
-				 "user started on one machine, with one /dev/shm; set GDR_OFI_PROVIDER to another one",
-				 pe, why);
-	return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe, why);
+	return gdri_ofi_is_shm(t->proxies[0]) ? connect_check_shm(a, pe) : 0;
 }
 
 static int connect_peer(struct gdri_ofi_proxy *t, const struct ofi_address *a, int pe)
