@@ -239,12 +239,12 @@ GDR_DEVICE int gdri_xfer_load(struct gdri_dev *dev, struct gdri_operation *o)
 
 GDR_DEVICE void gdri_xfer_bring(const struct gdri_operation *o)
 {
-	uint32_t half = (uint32_t)o->result;
+	uint32_t low = (uint32_t)o->result;
 
 	if (o->size == 8)
 		memcpy(o->local, &o->result, 8);
 	else
-		memcpy(o->local, &half, 4);
+		memcpy(o->local, &low, 4);
 }
 
 /* What was prepared for a PE that is not mapped: len bytes, and the word behind them, or a word alone. */
