@@ -460,4 +460,6 @@ GDR_BOTH void nvshmemx_uint64_signal(uint64_t *sig, uint64_t value, int pe)
 
 GDR_EXTERN_C_END
 
+#include "nvshmemx_tile.h"
+
 #endif
