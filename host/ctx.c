@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Contexts: the arguments of the public calls. */
 #include "host/host.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
@@ -37,7 +38,7 @@ static int ctx_create(const char *what, gdr_team_t team, long options, gdr_ctx_t
 			gdri_error("%s: no place for the new context", what);
 		return -GDR_EINVAL;
 	}
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	if (gdri_team_find(st, team)) {
 		ret = gdri_ctx_make(st, team, mode ? mode : GDR_CTX_GPU, n ? n : 1, ctx);
 	} else {
@@ -66,7 +67,7 @@ int gdr_ctx_destroy(gdr_ctx_t ctx)
 		return -GDR_ESTATE;
 	if (ctx == GDR_CTX_INVALID)
 		return 0;
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	if (ctx == GDR_CTX_DEFAULT || !gdri_ctx_find(st, ctx)) {
 		ret = gdri_fail(-GDR_EINVAL, "gdr_ctx_destroy: %d is %s", ctx,
 				ctx ? "no context" : "the default context");

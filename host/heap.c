@@ -8,6 +8,7 @@
 
 #include "host/host.h"
 #include "runtime/core/agree.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/host_barrier.h"
 #include "runtime/core/range.h"
@@ -154,7 +155,7 @@ static int heap_reserve(struct gdri_state *st)
 {
 	int ret;
 
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = gdri_suballoc_reserve(st->alloc);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -164,7 +165,7 @@ static uint64_t heap_take(struct gdri_state *st, uint64_t size, uint64_t alignme
 {
 	uint64_t offset;
 
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	offset = gdri_suballoc_alloc(st->alloc, size, alignment);
 	pthread_mutex_unlock(&st->local_lock);
 	return offset;
@@ -174,7 +175,7 @@ static int heap_resize(struct gdri_state *st, uint64_t offset, uint64_t size)
 {
 	int ret;
 
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = gdri_suballoc_resize(st->alloc, offset, size);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -184,7 +185,7 @@ static int heap_give_back(struct gdri_state *st, uint64_t offset)
 {
 	int ret;
 
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = gdri_suballoc_free(st->alloc, offset);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -266,7 +267,7 @@ static void *allocate_zeroed(const char *call, uint64_t size, uint64_t alignment
 	if (!st)
 		return NULL;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, call);
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	gdri_call_begin(st, call);
 	ret = heap_allocate(st, size, alignment, &p);
 	if (!ret && p && zero) {
@@ -347,7 +348,7 @@ int gdr_free(void *ptr)
 	if (!st)
 		return -GDR_ESTATE;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_free");
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	gdri_call_begin(st, "gdr_free");
 	ret = heap_free(st, ptr);
 	pthread_mutex_unlock(&st->lock);
@@ -402,7 +403,7 @@ void *gdr_realloc(void *ptr, size_t size)
 	if (!st || !ptr)
 		return st ? allocate_zeroed("gdr_realloc", size, 1, false) : NULL;
 	GDRI_RANGE(st, GDRI_RANGE_HEAP, "gdr_realloc");
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	gdri_call_begin(st, "gdr_realloc");
 	ret = size ? heap_reallocate(st, ptr, size, &p) : heap_free(st, ptr);
 	pthread_mutex_unlock(&st->lock);
@@ -430,7 +431,7 @@ int gdr_heap_query(struct gdr_heap_info *info)
 		return -GDR_ESTATE;
 	if (!info)
 		return gdri_fail(-GDR_EINVAL, "gdr_heap_query: info is NULL");
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	gdri_suballoc_query(st->alloc, &i);
 	pthread_mutex_unlock(&st->local_lock);
 	*info = (struct gdr_heap_info){i.size, i.used, i.largest_free, i.objects};
@@ -448,7 +449,7 @@ int gdr_heap_list(struct gdr_heap_object *out, int max)
 		return -GDR_ESTATE;
 	if (max < 0 || (max && !out))
 		return gdri_fail(-GDR_EINVAL, "gdr_heap_list: no room for %d objects at %p", max, (void *)out);
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	while ((size = gdri_suballoc_next(st->alloc, &offset))) {
 		if (n < max)
 			out[n] = (struct gdr_heap_object){heap_objects(st) + offset, (size_t)size};

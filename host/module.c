@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "host/host.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/cuda/units.h"
 
@@ -17,7 +18,7 @@ static int module_change(const char *call, struct CUmod_st *module,
 				 call);
 	if (!module)
 		return gdri_fail(-GDR_EINVAL, "%s: module is NULL", call);
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = how(st, module);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;

@@ -2,6 +2,7 @@
 /* Local buffers outside the heap: a table that device code searches while
  * entries come and go. */
 #include "host/host.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/cuda/cuda_state.h"
@@ -105,7 +106,7 @@ int gdr_buffer_register(void *addr, size_t len)
 		return -GDR_ESTATE;
 	if (!addr || !len || (uintptr_t)addr + len < (uintptr_t)addr)
 		return gdri_fail(-GDR_EINVAL, "gdr_buffer_register: %p with %zu bytes is no buffer", addr, len);
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = register_enter(st, addr, len);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -138,7 +139,7 @@ int gdr_buffer_unregister(void *addr)
 
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = register_leave(st, addr);
 	pthread_mutex_unlock(&st->local_lock);
 	return ret;
@@ -151,7 +152,7 @@ int gdr_buffer_unregister_all(void)
 
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	for (unsigned int i = 0; i < GDRI_MAX_BUFFERS; i++) {
 		one = st->dev->buffers[i].len ? leave_slot(st, i) : 0;
 		ret = ret ? ret : one;

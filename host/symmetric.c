@@ -2,6 +2,7 @@
 /* Collective registration of the program's own memory. A failure on one PE is one on all, and leaves
  * nothing behind, but where pages cannot be given back: then no PE frees their place in the heap. */
 #include "host/host.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_map.h"
 #include "runtime/mem/heap.h"
@@ -125,7 +126,7 @@ void *gdr_symmetric_register(void *addr, size_t len)
 
 	if (!st)
 		return NULL;
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	gdri_call_begin(st, "gdr_symmetric_register");
 	ret = register_all(st, addr, len, &ptr);
 	pthread_mutex_unlock(&st->lock);
@@ -169,7 +170,7 @@ int gdr_symmetric_unregister(void *ptr)
 
 	if (!st)
 		return -GDR_ESTATE;
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	gdri_call_begin(st, "gdr_symmetric_unregister");
 	ret = unregister_all(st, ptr);
 	pthread_mutex_unlock(&st->lock);

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "host/host.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/path/ctx.h"
 #include "runtime/team/team.h"
@@ -56,7 +57,7 @@ static int team_make(struct gdri_state *st, gdr_team_t parent, const struct call
 	p.pes = pes;
 	if (p.status)
 		p.n = 0;
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	ret = gdri_team_make(st, parent, &p, out);
 	pthread_mutex_unlock(&st->lock);
 	free(pes);
@@ -189,7 +190,7 @@ int gdr_team_join(uint64_t id, int n, int me, const gdr_team_config_t *config, l
 				     n - 1);
 	if (p.status)
 		p.n = 0;
-	pthread_mutex_lock(&st->lock);
+	gdri_lock(&st->lock);
 	ret = gdri_team_join(st, id, me, &p, new_team);
 	pthread_mutex_unlock(&st->lock);
 	return ret;
@@ -259,8 +260,8 @@ int gdr_team_destroy(gdr_team_t team)
 	if (team <= GDR_TEAM_NODE || !gdri_team_find(st, team))
 		return gdri_fail(-GDR_EINVAL, "gdr_team_destroy: %d is %s", team,
 				 team >= 0 && team <= GDR_TEAM_NODE ? "predefined" : "no team of this PE");
-	pthread_mutex_lock(&st->lock);
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->lock);
+	gdri_lock(&st->local_lock);
 	status = gdri_ctx_unmake_team(st, team);
 	pthread_mutex_unlock(&st->local_lock);
 	ret = gdri_team_unmake(st, team);

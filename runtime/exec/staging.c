@@ -6,6 +6,7 @@
 #include <gdr/device.h>
 #include <gdr/impl/queue/named.h>
 
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/core/try_copy.h"
@@ -179,7 +180,7 @@ static int staging_begin(struct gdri_state *st)
 {
 	int ret;
 
-	pthread_mutex_lock(&st->staging_lock);
+	gdri_lock(&st->staging_lock);
 	ret = st->staging ? staging_settle(st->dev, st->staging) : open_staging(st);
 	if (ret)
 		pthread_mutex_unlock(&st->staging_lock);

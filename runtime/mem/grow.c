@@ -8,6 +8,7 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/mem/heap.h"
@@ -134,7 +135,7 @@ static int grow_heap(struct gdri_state *st, uint64_t size, struct gdri_rkeys *al
 	ret = gdri_rkeys_use(st, "heap growth", all);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	ret = gdri_suballoc_grow(st->alloc, size);
 	pthread_mutex_unlock(&st->local_lock);
 	gdri_break(st, ret); /* the others have grown */

@@ -10,6 +10,7 @@
 
 #include "runtime/core/agree.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/log.h"
 #include "runtime/core/state.h"
 #include "runtime/cuda/cuda.h"
@@ -93,7 +94,7 @@ void gdri_outside_unmark(struct gdri_state *st, const struct gdri_symmetric *s, 
  * cuda_state.c). The numbers are relaxed, the locks of the lists of kernels order them. */
 static int outside_count(struct gdri_state *st, const struct gdri_symmetric *s, struct gdri_outside_kept *kept)
 {
-	pthread_mutex_lock(&st->local_lock);
+	gdri_lock(&st->local_lock);
 	__atomic_add_fetch(&st->outside->n, 1, __ATOMIC_RELAXED);
 	kept->is_counted = gdri_units_have_any_address() && gdri_modules_have_any_address(st);
 	if (!kept->is_counted)
