@@ -152,6 +152,35 @@ static void describe_left(struct text *t, const struct gdri_error *e)
 		text_add(t, "; PE %d has called gdr_finalize after a failure, which its own message names", e->peer);
 }
 
+static void add_word(struct text *t, uint64_t v, bool is_signed)
+{
+	if (is_signed)
+		text_add(t, "%lld", (long long)v);
+	else
+		text_add(t, "%llu", (unsigned long long)v);
+}
+
+/* A word that is not what was waited for: what it is. Whether it has passed a value that it was to have. */
+static bool describe_word(struct text *t, const struct gdri_error *e)
+{
+	static const char *const cmps[] = {[GDR_CMP_EQ] = "==", [GDR_CMP_NE] = "!=", [GDR_CMP_GT] = ">",
+					   [GDR_CMP_GE] = ">=", [GDR_CMP_LT] = "<", [GDR_CMP_LE] = "<="};
+	uint32_t size = e->line & 0xff, cmp = e->line >> 16;
+	bool is_signed = e->line >> 8 & 1, passed;
+	uint64_t found = e->local;
+
+	if (!e->line || cmp >= sizeof(cmps) / sizeof(cmps[0]))
+		return false;
+	if (is_signed && size < 8)
+		found = (uint64_t)((int64_t)(found << (64 - 8 * size)) >> (64 - 8 * size));
+	passed = cmp == GDR_CMP_EQ && gdri_cmp_holds(found, 8, is_signed, GDR_CMP_GT, e->len);
+	text_add(t, "; the word is ");
+	add_word(t, found, is_signed);
+	text_add(t, ", waited for %s ", cmps[cmp]);
+	add_word(t, e->len, is_signed);
+	return passed;
+}
+
 static void describe_wait(struct text *t, const struct gdri_error *e)
 {
 	const char *by_host = gdri_place_host_wait(e), *on_stream = by_host ? NULL : gdri_place_stream_wait(e);
@@ -182,7 +211,9 @@ static void describe_wait(struct text *t, const struct gdri_error *e)
 		if (on_stream)
 			text_add(t, "; %s was called for it", on_stream);
 	}
-	if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0 && e->status == -GDR_ETIMEOUT)
+	if (describe_word(t, e))
+		text_add(t, ": it went past that (GDR_CMP_GE?)");
+	else if (e->op == GDRI_SIGNAL_WAIT && e->waited_for < 0 && e->status == -GDR_ETIMEOUT)
 		text_add(t, "; gdr_signal_wait_until_from would name who did not signal");
 	if (e->status != -GDR_EPEERFAILED || !e->local)
 		return;
@@ -307,7 +338,7 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	out->vendor_syndrome = e->vendor_syndrome;
 	out->is_cause = e->is_cause;
 	out->addr = e->addr;
-	out->len = e->len;
+	out->len = e->kind == GDRI_ERROR_WAIT && e->line ? 0 : e->len;
 	out->time_ns = e->time_ns;
 	if (e->kind == GDRI_ERROR_CQE)
 		describe_cqe(&t, e);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <gdr/enums.h>
 #include <gdr/status.h>
 #include <gdr/impl/coll/reduce_code.h>
 #include <gdr/impl/request/request.h>
@@ -252,6 +253,30 @@ static void a_job_of_nvshmem_has_its_names(void **state)
 	st.nvshmem = false;
 	says_refused(GDRI_WAIT_UNTIL, test | all, "gdr_TYPE_test_all");
 	job = NULL;
+}
+
+/* size, sign and comparison as gdri_wait_form has them; values as device code extends them. */
+static void says_word(uint32_t form, uint64_t value, uint64_t found, const char *text)
+{
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_WAIT_UNTIL, .peer = -1,
+			       .waited_for = -1, .line = form, .len = value, .local = found};
+	struct gdr_error out;
+
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, text));
+}
+
+static void what_is_waited_for_and_found(void **state)
+{
+	const uint32_t sign = 1 << 8;
+
+	(void)state;
+	says_word(8 | GDR_CMP_GT << 16, 1, 1, "; the word is 1, waited for > 1; raise");
+	says_word(8 | GDR_CMP_EQ << 16, 1, 2, "; the word is 2, waited for == 1: it went past that (GDR_CMP_GE?); ");
+	says_word(4 | sign | GDR_CMP_EQ << 16, 1, 0xfffffffe, "; the word is -2, waited for == 1; raise");
+	says_word(2 | sign | GDR_CMP_LE << 16, (uint64_t)-4, 0xfffd, "; the word is -3, waited for <= -4; raise");
+	says_word(8 | sign | GDR_CMP_EQ << 16, (uint64_t)-4, 3, "; the word is 3, waited for == -4: it went past");
+	says_word(4 | GDR_CMP_NE << 16, 0xfffffffe, 0xfffffffe, "; the word is 4294967294, waited for != 4294967294; ");
 }
 
 static void what_is_refused_names_the_call(void **state)
@@ -866,6 +891,7 @@ int main(void)
 		cmocka_unit_test(a_completion_is_told_in_full),
 		cmocka_unit_test(an_atomic_has_its_name),
 		cmocka_unit_test(a_silent_peer_has_its_limit),
+		cmocka_unit_test(what_is_waited_for_and_found),
 		cmocka_unit_test(what_is_refused_names_the_call),
 		cmocka_unit_test(a_job_of_nvshmem_has_its_names),
 		cmocka_unit_test(a_broken_team_says_how_long),

@@ -256,6 +256,7 @@ static int timeout(struct err *a)
 	place_of(a->word, place, sizeof(place));
 	if (!strstr(e.text, place))
 		multi_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.text, place);
+	CHECK(strstr(e.text, "; the word is 0, waited for == 77"));
 	return leave_usable(a);
 }
 
@@ -269,6 +270,7 @@ static int stream_timeout(struct err *a)
 	CHECK_EQ(gdr_host_status(), -GDR_ETIMEOUT);
 	e = first_error();
 	CHECK(strstr(e.text, "gdr_signal_wait_until_on_stream") && strstr(e.text, "was called for it"));
+	CHECK(strstr(e.text, "; the word is 0, waited for == 77"));
 	return leave_usable(a);
 }
 
@@ -285,6 +287,7 @@ static int host_timeout(struct err *a)
 	CHECK_EQ(e.status, -GDR_ETIMEOUT);
 	if (!strstr(e.text, "gdr_host_signal_wait_until_for") || strstr(e.text, "gdr_TYPE_wait_until:"))
 		multi_fail(__FILE__, __LINE__, "\"%s\" names another call", e.text);
+	CHECK(strstr(e.text, "; the word is 0, waited for == 77"));
 	return leave_usable(a);
 }
 

@@ -40,6 +40,7 @@ GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value,
 		return gdri_wait_no_pe(dev, gdri_signal_call(peer, limit_ns, seen), peer);
 	deadline = gdri_wait_deadline(limit_ns);
 	gdri_wait_begin(&w, GDRI_SIGNAL_WAIT, peer, gdri_heap_offset(dev, sig));
+	w.team = GDRI_WAITS_FOR_WORD;
 	/* the acquire pairs with the release of the signal */
 	while (v = gdri_ld_acquire_sys_u64(sig), !gdri_cmp_holds(v, 8, 0, cmp, value)) {
 		if (over) { /* and nothing came between the look and the clock's */
@@ -49,7 +50,7 @@ GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value,
 		over = gdri_wait_past(deadline);
 		ret = over ? 0 : gdri_wait_step(dev, &w);
 		if (gdri_unlikely(ret))
-			return ret;
+			return gdri_wait_record_word(&w, sig, gdri_wait_form(8, 0, cmp), value);
 	}
 	gdri_wait_end(dev, &w);
 	if (seen)

@@ -101,19 +101,18 @@ GDRI_SLOW int gdri_wait_look(const void *p, uint32_t form, uint64_t value)
 GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t size, int is_signed,
 				 int cmp, uint64_t value, int peer, uint32_t op)
 {
-	uint32_t form = size | (uint32_t)!!is_signed << 8 | (uint32_t)cmp << 16;
+	uint32_t form = gdri_wait_form(size, is_signed, cmp);
 	struct gdri_waiter w;
-	int ret;
 
 	GDRI_BY_ABI(gdri_wait_long);
 	GDRI_DEV_CONSTANT(dev);
 	if (gdri_unlikely(gdri_wait_misnamed(dev, peer)))
 		return gdri_wait_no_pe(dev, gdri_wait_call(op, peer), peer);
 	gdri_wait_begin(&w, op, peer, gdri_heap_offset(dev, p));
+	w.team = GDRI_WAITS_FOR_WORD;
 	while (!gdri_wait_look(p, form, value)) {
-		ret = gdri_wait_step(dev, &w);
-		if (gdri_unlikely(ret))
-			return ret;
+		if (gdri_unlikely(gdri_wait_step(dev, &w)))
+			return gdri_wait_record_word(&w, p, form, value);
 	}
 	gdri_wait_end(dev, &w);
 	return gdri_wait_flush(dev, w.op);

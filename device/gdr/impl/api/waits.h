@@ -58,6 +58,31 @@ GDR_DEVICE int gdri_wait_past(uint64_t deadline)
 	return deadline != GDRI_NO_LIMIT && gdr_clock_ns() >= deadline;
 }
 
+/* The size of a word, whether it has a sign, and the comparison, in one register. */
+GDR_DEVICE uint32_t gdri_wait_form(uint32_t size, int is_signed, int cmp)
+{
+	return size | (uint32_t)!!is_signed << 8 | (uint32_t)cmp << 16;
+}
+
+/* Completes the record of a wait that failed; of one that timed out it says which word was compared with what, and
+ * what was found. form 0: no single word. Returns the wait's status. */
+GDRI_SLOW int gdri_wait_record_word(const struct gdri_waiter *w, const void *p, uint32_t form, uint64_t value)
+{
+	struct gdri_error *e;
+
+	if (!w->error)
+		return w->found;
+	e = &gdri_dev()->errors[w->error - 1];
+	if (form && w->found == -GDR_ETIMEOUT) {
+		e->addr = gdri_heap_offset(gdri_dev(), p);
+		e->line = form;
+		e->len = value;
+		e->local = gdri_ld_word(p, form & 0xffu);
+	}
+	gdri_error_complete(e);
+	return w->found;
+}
+
 GDR_DEVICE int gdri_set_counts(const struct gdri_set *s, size_t i)
 {
 	return !s->status || !s->status[i];
@@ -76,6 +101,15 @@ GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
 	if (s->is_signed && s->size == 2)
 		v = (uint64_t)(int64_t)(int16_t)v;
 	return v;
+}
+
+/* ALL: the first word that does not hold. */
+GDRI_SLOW int gdri_set_record(const struct gdri_set *s, const struct gdri_waiter *w)
+{
+	size_t i = s->mode == GDRI_SET_ALL ? s->at : 0;
+	uint32_t form = s->mode == GDRI_SET_ALL || s->n == 1 ? gdri_wait_form(s->size, s->is_signed, s->cmp) : 0;
+
+	return gdri_wait_record_word(w, s->ptrs + i * s->size, form, gdri_set_value(s, i));
 }
 
 /* Looks once: how many hold; ALL: 1 when all did, each at some time. */
@@ -150,6 +184,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 	if (ret)
 		return ret < 0 ? ret : 0;
 	gdri_wait_begin(&w, GDRI_WAIT_UNTIL, -1, gdri_heap_offset(dev, s->ptrs));
+	w.team = GDRI_WAITS_FOR_WORD;
 	while (!(*n = gdri_set_look(s))) {
 		if (gdri_wait_past(s->deadline)) {
 			*n = gdri_set_look(s); /* what came between the look and the clock's */
@@ -160,9 +195,8 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 			return GDRI_AT_LIMIT;
 		}
 		GDRI_DEV_CONSTANT(dev);
-		ret = gdri_wait_step(dev, &w);
-		if (gdri_unlikely(ret))
-			return ret;
+		if (gdri_unlikely(gdri_wait_step(dev, &w)))
+			return gdri_set_record(s, &w);
 	}
 	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_end(dev, &w);

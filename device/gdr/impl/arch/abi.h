@@ -197,7 +197,9 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint32_t wqe_index; /* modulo 2^16 */
 	uint8_t wqe_opcode, syndrome, vendor_syndrome;
 	uint8_t is_cause; /* CQE: 1 first error of the queue; 0 the CQE may be a later flush */
-	uint32_t line;	  /* checked build: caller's source line */
+	/* checked build: caller's source line; WAIT for a word that timed out: its size, sign and comparison
+	 * (gdri_wait_form), the value that it is compared with in len, its own in local */
+	uint32_t line;
 	uint64_t addr;	  /* remote offset, or the argument refused */
 	/* local address; ARG: low; TOLD, and WAIT with -GDR_EPEERFAILED: gdri_ctl.fault; BROKEN: gdri_ctl.broken,
 	 * or team_broken */

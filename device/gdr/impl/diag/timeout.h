@@ -465,8 +465,10 @@ GDR_DEVICE_COLD int gdri_wait_close(struct gdri_dev *dev, struct gdri_waiter *w)
 {
 	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_record(dev, w);
-	w->error = 0; /* it stands */
-	gdri_wait_leave(dev, w);
+	if (w->team != GDRI_WAITS_FOR_WORD)
+		w->error = 0; /* it stands */
+	if (w->rec >= 0)
+		gdri_wait_clear(dev, w);
 	return GDRI_STEP_LEFT;
 }
 

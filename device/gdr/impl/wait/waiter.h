@@ -50,6 +50,7 @@ struct gdri_limit {
 };
 
 #define GDRI_TOLD (-2)
+#define GDRI_WAITS_FOR_WORD (-2) /* gdri_waiter.team: gdri_wait_record_word completes its record */
 
 /* Small: it stands in the frame of whoever waits, below all that a wait does. */
 struct gdri_waiter {
@@ -204,7 +205,8 @@ GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_wa
 	e->local = w->found == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->limit.start_ns ? e->time_ns - w->limit.start_ns : 0;
-	gdri_error_complete(e);
+	if (w->team != GDRI_WAITS_FOR_WORD)
+		gdri_error_complete(e);
 }
 
 #endif
