@@ -13,13 +13,13 @@
  * return a value return 0 on failure and latch the status: gdr_status(), and the
  * next quiet. -GDR_EINVAL for a PE that there is none of is latched, too. An error of a queue is latched when this PE
  * sees it, and reported by every later operation and quiet that uses the queue. A PE is lost when the launcher
- * reported it dead, or when a queue to it had no answer to all
- * retries, here or at a PE that gave up a collective because of it. A PE that is late, stopped, or silent for a while
- * is not: waits for it end at their limit with -GDR_ETIMEOUT and name it, and what is called when it answers again
- * succeeds. Once a PE is lost, each quiet, fence, barrier and wait that needs it returns -GDR_EPEERLOST or the error
- * of the queue, and gdr_status() stays at -GDR_EPEERLOST; accesses to mapped memory of that PE by a GPU's threads
- * return 0, since they look at nothing. Nothing waits longer than GDR_TIMEOUT (and 0.5 s to tell the
- * other PEs; below 3 s finding out who is to blame may take 2 s).
+ * reported it dead, or when a queue to it had no answer to all retries, here or at a PE that gave up a collective
+ * because of it. A PE that is late, stopped, or silent for a while is not: waits for it end at their limit with
+ * -GDR_ETIMEOUT and name it, and what is called when it answers again succeeds. Once a PE is lost, each quiet, fence,
+ * barrier and wait that needs it returns -GDR_EPEERLOST or the error of the queue, and gdr_status() stays at
+ * -GDR_EPEERLOST; accesses to mapped memory of that PE by a GPU's threads return 0, since they look at nothing. Waits
+ * of the library's end at GDR_TIMEOUT (0.5 s later where other PEs are told; up to 2 s where it is below 3 s). Loops of
+ * the program's own around a test, a fetch or a get do not, also when the PE is lost: let them look at gdr_status().
  *
  * Scopes: no suffix: the calling thread alone. _warp, _block: all threads of
  * the warp or block call with equal arguments, and all get the status.

@@ -6,9 +6,9 @@
  * job calls it, in the same order among collective calls; "local": a PE for
  * itself. Any thread may call, unless said otherwise; of a PE's threads one at
  * a time is in a collective call. Nothing of the library's blocks for ever: GDR_INIT_TIMEOUT
- * bounds bring-up, GDR_TIMEOUT every later wait. A kernel of the program's may run for ever, and
- * gdr_stream_sync, gdr_stream_destroy and gdr_memcpy (gdr/launch.h) wait for it as long; on the host device the log
- * says so once in each GDR_TIMEOUT, a few times.
+ * bounds bring-up, GDR_TIMEOUT every later wait. A loop of a kernel's own may run for ever, and the calls of
+ * gdr/launch.h and gdr/local.h that wait for kernels (gdr_stream_sync, gdr_stream_destroy, gdr_event_sync, gdr_memcpy,
+ * gdr_memset) wait for it as long; on the host device the log says so once in each GDR_TIMEOUT, a few times.
  *
  * A child that a PE forks is no PE: its calls are -GDR_ESTATE, it may end in any way, also by exit(), without effect on
  * the PE, and programs that either of them runs get no descriptor of gdr's own. On kernels before 5.12 a PE with a NIC
