@@ -253,10 +253,12 @@ GDRI_CPP_GATHERS(GDRI_CPP_HOST, _on_stream, (, gdr_stream_t stream), (, stream))
 
 /* ---- owners: one each, which moves, and ends what it has when it goes ---- */
 
+inline unsigned gdri_jobs_ended; /* by gdr::job */
+
 template <typename Id, int (*end)(Id), Id none> class gdri_owner {
 public:
 	gdri_owner() = default;
-	gdri_owner(gdri_owner &&from) noexcept : id_(from.id_), status_(from.status_)
+	gdri_owner(gdri_owner &&from) noexcept : id_(from.id_), status_(from.status_), job_(from.job_)
 	{
 		from.id_ = none;
 	}
@@ -266,6 +268,7 @@ public:
 			reset();
 			id_ = from.id_;
 			status_ = from.status_;
+			job_ = from.job_;
 			from.id_ = none;
 		}
 		return *this;
@@ -283,21 +286,24 @@ public:
 	{
 		return id_ != none;
 	}
-	/* Ends it now: the status of that. */
+	/* Ends it now: the status of that. 0 too where gdr_finalize has ended it with all else. */
 	int reset()
 	{
 		Id id = id_;
 
 		id_ = none;
-		return id == none ? 0 : end(id);
+		return id == none || job_ != gdri_jobs_ended || gdr_host_my_pe() < 0 ? 0 : end(id);
 	}
 
 protected:
 	Id id_ = none;
 	int status_ = 0;
+
+private:
+	unsigned job_ = gdri_jobs_ended; /* a later job's could have the same name */
 };
 
-/* gdr_init, and gdr_finalize at its end: it outlives all others. */
+/* gdr_init, and gdr_finalize at its end. Owners that outlive that end nothing more. */
 class job {
 public:
 	job() : status_(gdr_init())
@@ -323,8 +329,12 @@ public:
 	/* Now, for its status. */
 	int finalize()
 	{
-		int ret = status_ ? 0 : gdr_finalize();
+		int ret = 0;
 
+		if (!status_) {
+			ret = gdr_finalize();
+			gdri_jobs_ended++;
+		}
 		status_ = -GDR_ESTATE;
 		return ret;
 	}

@@ -230,8 +230,23 @@ int main(int argc, char **argv)
 		multi_shared_free(a.report);
 	}
 	CHECK_EQ(gdr_errors(NULL, 0), 0);
+	gdr::object<long> left(8); /* which gdr_finalize ends, with the heap */
+	gdr::team all = gdr::team::split_strided(GDR_TEAM_WORLD, 0, 1, multi_n);
+	gdr::context ctx(0, GDR_TEAM_WORLD);
+	CHECK(left && all && ctx);
 	CHECK_OK(job.finalize());
 	CHECK_OK(job.finalize());
+	CHECK_OK(all.reset());
+	CHECK_OK(ctx.reset());
+	gdr::object<long> moved = std::move(left);
+	{
+		gdr::job next;
+		gdr::object<long> own(8);
+
+		CHECK(next && own);
+		CHECK_OK(moved.reset()); /* not `own`, which has its address */
+		CHECK_OK(own.reset());
+	}
 	if (multi_pe == 0)
 		printf("cpp_by_type: all right on %d PEs\n", multi_n);
 	return 0;
