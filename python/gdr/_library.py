@@ -46,7 +46,7 @@ _told_ns = 0
 def _record(status: int) -> str:
     """What the newest record of this status says, once: an error that leaves none has not the words of an earlier one."""
     global _told_ns
-    n = 0 if status == -2 else lib.gdr_errors(None, 0)  # -GDR_ESTATE: there is no job that has records
+    n = lib.gdr_errors(None, 0) if lib.gdr_host_my_pe() >= 0 else 0  # else there is no job that has records
     records = (Record * max(n, 0))()
     new = [r for r in records[:lib.gdr_errors(records, n)] if r.status == status and r.time_ns > _told_ns] if n > 0 else []
     if not new:
