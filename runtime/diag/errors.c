@@ -25,6 +25,20 @@ static void add_offset(struct text *t, uint64_t offset)
 		text_add(t, "heap offset 0x%llx", (unsigned long long)offset);
 }
 
+#define CQE_REST 116 /* most of what describe_cqe has to say behind the status */
+
+/* What has no room beside the rest is left out, whole: the numbers are in struct gdr_error, too. */
+static void add_note(struct text *t, size_t rest, const char *before, const char *note, const char *behind)
+{
+	if (t->len + strlen(before) + strlen(note) + strlen(behind) + rest + 1 < t->room)
+		text_add(t, "%s%s%s", before, note, behind);
+}
+
+static bool is_unaligned_atomic(const struct gdri_error *e)
+{
+	return e->kind == GDRI_ERROR_CQE && e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7));
+}
+
 static void describe_cqe(struct text *t, const struct gdri_error *e)
 {
 	const char *vendor = gdri_vendor_words(e->vendor_syndrome);
@@ -39,16 +53,14 @@ static void describe_cqe(struct text *t, const struct gdri_error *e)
 	add_peer(t, " to ", e->peer);
 	text_add(t, " failed: %s, vendor 0x%02x", gdr_strerror(e->status), e->vendor_syndrome);
 	if (*vendor)
-		text_add(t, " (%s)", vendor);
+		add_note(t, CQE_REST, " (", vendor, ")");
 	text_add(t, "; QP 0x%x WQE %u (%s, opcode 0x%02x), %llu bytes at ", e->qpn, e->wqe_index,
 		 gdri_opcode_name(e->wqe_opcode), e->wqe_opcode, (unsigned long long)e->len);
 	add_offset(t, e->addr);
-	if (e->op == GDRI_AMO && (e->addr & (e->len == 4 ? 3 : 7)))
-		text_add(t, "; the address of an atomic is a multiple of its size");
-	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
-		text_add(t, "; both ends are this PE's: the queue told the flush (0x05) alone");
 	if (!e->is_cause)
-		text_add(t, "; the cause may be earlier (GDR_CQ=ring keeps it)");
+		add_note(t, 0, "; ", "the cause may be earlier (GDR_CQ=ring keeps it)", "");
+	if (e->syndrome == GDRI_SYND_FLUSH && e->status != -GDR_EFLUSHED)
+		add_note(t, 0, "; ", "both ends are this PE's: the queue told the flush (0x05) alone", "");
 }
 
 /* What the PE that failed told, in words. The word is that PE's to write. */
@@ -305,8 +317,6 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 	if (e->peer >= 0 && reason < GDRI_ARG_MATCH)
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);
-	if (e->line)
-		text_add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
 }
 
 /* The PE to blame is not lost, but in gdr_finalize; or this one is. */
@@ -318,11 +328,66 @@ static bool error_is_of_leaving(const struct gdri_error *e)
 	       (e->reason || gdri_place_finalizes(e->peer) == 1);
 }
 
-void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
+/* Where, and what to do: the end of the text. */
+static void error_advise(const struct gdri_error *e, struct text *t)
 {
-	struct text t = {out->text, sizeof(out->text), 0};
 	const char *advice = gdri_status_advice(e->status);
 
+	if (e->kind == GDRI_ERROR_ARG && e->line)
+		text_add(t, " at %.*s:%u", (int)sizeof(e->file), e->file, e->line);
+	if (is_unaligned_atomic(e))
+		advice = "the address of an atomic is a multiple of its size";
+	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
+		advice = "do all threads of all blocks make this call? else raise ";
+	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->peer < 0 && e->waited_for < 0)
+		advice = "raise ";
+	else if (error_is_of_leaving(e))
+		advice = "what other PEs wait for comes before gdr_finalize";
+	else if ((broken_is_own(e) || wait_is_own(e)) && e->status == -GDR_ETIMEOUT)
+		advice = "look at what this PE did meanwhile, or raise ";
+	if (*advice)
+		text_add(t, "; %s%s", advice,
+			 error_is_of_leaving(e) || is_unaligned_atomic(e) ? "" : gdri_place_limit(e));
+	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&
+	    e->op != GDRI_GRID_SYNC)
+		text_add(t, "; do all members make this call, in the same form and length?");
+}
+
+static void error_say(const struct gdri_error *e, struct text *t)
+{
+	if (e->kind == GDRI_ERROR_CQE)
+		describe_cqe(t, e);
+	else if (e->kind == GDRI_ERROR_WAIT)
+		describe_wait(t, e);
+	else if (e->kind == GDRI_ERROR_TOLD)
+		describe_told(t, e);
+	else if (e->kind == GDRI_ERROR_LOST)
+		describe_lost(t, e);
+	else if (e->kind == GDRI_ERROR_BROKEN)
+		describe_broken(t, e);
+	else if (e->kind == GDRI_ERROR_UNSEEN)
+		describe_unseen(t, e);
+	else
+		describe_arg(t, e);
+}
+
+/* Of a text that is too long the middle is cut. */
+static void error_text(const struct gdri_error *e, char *buf, size_t room)
+{
+	char end[192];
+	struct text advice = {end, sizeof(end), 0}, t;
+
+	*end = 0;
+	error_advise(e, &advice);
+	t = (struct text){buf, room - advice.len, 0};
+	error_say(e, &t);
+	if (t.len == t.room - 1)
+		memcpy(buf + t.len - 3, "...", 3);
+	memcpy(buf + t.len, end, advice.len + 1);
+}
+
+void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
+{
 	memset(out, 0, sizeof(*out));
 	out->status = e->status;
 	out->peer = e->peer;
@@ -340,33 +405,7 @@ void gdri_error_describe(const struct gdri_error *e, struct gdr_error *out)
 	out->addr = e->addr;
 	out->len = e->kind == GDRI_ERROR_WAIT && e->line ? 0 : e->len;
 	out->time_ns = e->time_ns;
-	if (e->kind == GDRI_ERROR_CQE)
-		describe_cqe(&t, e);
-	else if (e->kind == GDRI_ERROR_WAIT)
-		describe_wait(&t, e);
-	else if (e->kind == GDRI_ERROR_TOLD)
-		describe_told(&t, e);
-	else if (e->kind == GDRI_ERROR_LOST)
-		describe_lost(&t, e);
-	else if (e->kind == GDRI_ERROR_BROKEN)
-		describe_broken(&t, e);
-	else if (e->kind == GDRI_ERROR_UNSEEN)
-		describe_unseen(&t, e);
-	else
-		describe_arg(&t, e);
-	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op == GDRI_GRID_SYNC)
-		advice = "do all threads of all blocks make this call? else raise ";
-	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->peer < 0 && e->waited_for < 0)
-		advice = "raise ";
-	else if (error_is_of_leaving(e))
-		advice = "what other PEs wait for comes before gdr_finalize";
-	else if ((broken_is_own(e) || wait_is_own(e)) && e->status == -GDR_ETIMEOUT)
-		advice = "look at what this PE did meanwhile, or raise ";
-	if (*advice)
-		text_add(&t, "; %s%s", advice, error_is_of_leaving(e) ? "" : gdri_place_limit(e));
-	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&
-	    e->op != GDRI_GRID_SYNC)
-		text_add(&t, "; do all members make this call, in the same form and length?");
+	error_text(e, out->text, sizeof(out->text));
 }
 
 static uint32_t errors_taken(const struct gdri_dev *dev)

@@ -377,6 +377,76 @@ static void a_broken_call_says_all(void **state)
 	job = NULL;
 }
 
+static void ends_with(const struct gdri_error *e, const char *end)
+{
+	struct gdr_error out;
+	size_t len;
+
+	gdri_error_describe(e, &out);
+	len = strlen(out.text);
+	if (len < strlen(end) || strcmp(out.text + len - strlen(end), end))
+		fail_msg("%s: not \"%s\" at its end", out.text, end);
+	if (strstr(out.text, "..."))
+		fail_msg("%s: cut", out.text);
+}
+
+/* The longest text of an entry that failed ends with what to do, and has no half words. */
+static void a_completion_ends_whole(void **state)
+{
+	static const uint32_t vendors[] = {0, 0x51, 0x81, 0x88, 0x89, 0x8a, 0xf9};
+	struct gdri_net net = {.patience = "GDR_ACK_TIMEOUT"};
+	struct gdri_state st = {.nvshmem = true, .net = &net};
+	struct gdri_error e = cqe_error();
+
+	(void)state;
+	job = &st;
+	e.peer = GDRI_MAX_PES - 1;
+	e.qpn = 0xffffff;
+	e.wqe_index = 0xffff;
+	e.wqe_opcode = GDRI_OP_MASKED_CS;
+	e.len = UINT32_MAX;
+	e.is_cause = 0;
+	e.syndrome = GDRI_SYND_FLUSH;
+	e.local = offsetof(struct gdri_ctl, sink);
+	for (size_t i = 0; i < 2 * sizeof(vendors) / sizeof(vendors[0]); i++) {
+		e.addr = i % 2 ? (1ull << 47) - 1 : -(1ull << 47) + 1;
+		e.vendor_syndrome = (uint8_t)vendors[i / 2];
+		for (e.op = GDRI_NONE; e.op < GDRI_TEAM_SYNC; e.op++) { /* what has entries */
+			e.status = -GDR_ERNR; /* without advice */
+			ends_with(&e, e.op == GDRI_AMO ? "; the address of an atomic is a multiple of its size" : "");
+			e.status = -GDR_ERETRY;
+			ends_with(&e, e.op == GDRI_AMO ? "; the address of an atomic is a multiple of its size"
+						       : "; is the peer alive and the link up? else raise "
+							 "GDR_ACK_TIMEOUT");
+			e.status = -GDR_EREMOTEINV;
+			ends_with(&e, e.op == GDRI_AMO ? "; the address of an atomic is a multiple of its size"
+						       : "; the peer's NIC does not allow this operation");
+		}
+	}
+	job = NULL;
+}
+
+/* A wait may have more to say than there is room for: its end is what to do. */
+static void a_wait_ends_with_what_to_do(void **state)
+{
+	static const char end[] = "; look at that PE, or raise GDR_TIMEOUT; do all members make this call, in the "
+				  "same form and length?";
+	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_TEAM_SYNC + 1,
+			       .peer = GDRI_MAX_PES - 1, .waited_for = GDRI_MAX_PES - 2, .waited_ns = UINT64_MAX};
+	struct gdri_error word = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_WAIT_UNTIL,
+				  .peer = GDRI_MAX_PES - 1, .waited_for = GDRI_MAX_PES - 2, .waited_ns = UINT64_MAX,
+				  .line = 8 | 1 << 8 | GDR_CMP_EQ << 16, .len = 1ull << 63, .local = 1ull << 62};
+	struct gdri_state st = {.nvshmem = true};
+
+	(void)state;
+	job = &st;
+	for (; e.op < GDRI_N_OPS; e.op++)
+		if (e.op != GDRI_GRID_SYNC)
+			ends_with(&e, end);
+	ends_with(&word, "; look at that PE, or raise GDR_TIMEOUT");
+	job = NULL;
+}
+
 static void a_wait_names_both_ends(void **state)
 {
 	struct gdri_error e = {.kind = GDRI_ERROR_WAIT, .status = -GDR_ETIMEOUT, .op = GDRI_BARRIER,
@@ -896,6 +966,8 @@ int main(void)
 		cmocka_unit_test(a_job_of_nvshmem_has_its_names),
 		cmocka_unit_test(a_broken_team_says_how_long),
 		cmocka_unit_test(a_broken_call_says_all),
+		cmocka_unit_test(a_completion_ends_whole),
+		cmocka_unit_test(a_wait_ends_with_what_to_do),
 		cmocka_unit_test(a_wait_names_both_ends),
 		cmocka_unit_test(a_wait_names_the_call_on_a_stream),
 		cmocka_unit_test(a_wait_names_its_limit),
