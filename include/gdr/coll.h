@@ -17,7 +17,8 @@
  * With GDR_CHECKED the members first tell each other what they call, and wait for each other, whatever the length. A
  * call that is not the same on all is refused by all with -GDR_EMISMATCH and a text that names what differs; one that
  * a member refuses, with -GDR_EINVAL. None has begun it, and the next call finds them in step. All members' code is
- * checked, or none's: else they wait until GDR_TIMEOUT.
+ * checked, or none's: else they wait until GDR_TIMEOUT. Who calls while another one of its PE is in a call of the team
+ * gets -GDR_EINVAL, latched too, and has no part in it.
  *
  * Status: 0, -GDR_EINVAL for arguments, on all members alike; else an error of a wait or a queue,
  * after which the members are out of step: who gave up tells the others, so that none of them waits for a limit of its

@@ -334,7 +334,8 @@ GDR_DEVICE int gdr_status(void);
 
 /** @defgroup all Barriers of all PEs
  * One thread (warp, block) of each PE calls, one at a time. gdr_barrier_all(): quiet, then wait for all
- * PEs; declared in gdr/host.h, also for kernels. Where one PE gives up all of these fail from then on, see there.
+ * PEs; declared in gdr/host.h, also for kernels. Where one PE gives up all of these fail from then on, see there. In
+ * the checked build who comes while another one of its PE is in such a call gets -GDR_EINVAL, latched too.
  * @{ */
 /** quiet, then wait for all PEs. */
 GDR_DEVICE int gdr_barrier_all_warp(void);

@@ -204,6 +204,23 @@ static void add_memory(struct text *t, const struct gdri_error *e)
 	}
 }
 
+/* By the operation. */
+static void add_other(struct text *t, const struct gdri_error *e)
+{
+	if (e->op == GDRI_LOCK)
+		text_add(t, "this PE does not hold the lock 0x%llx: gdr_set_lock, or a gdr_test_lock that returned 0, "
+			 "comes before", (ull)e->addr);
+	else if (e->op == GDRI_GRID_SYNC)
+		text_add(t, "the kernel's %llu blocks need not run at once: gdr_collective_launch has them do so",
+			 (ull)e->len);
+	else if (e->op > GDRI_FENCE)
+		text_add(t, "%llu threads, warps or blocks of this PE are in it at a time, the last one thread %llu of "
+			 "block %llu: one of each PE calls, one at a time", (ull)e->len, (ull)e->waited_ns,
+			 (ull)e->local);
+	else
+		text_add(t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
+}
+
 void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 {
 	struct text t = {buf, room, 0};
@@ -227,14 +244,7 @@ void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 		add_memory(&t, e);
 		break;
 	case GDRI_ARG_OTHER:
-		if (e->op == GDRI_LOCK)
-			text_add(&t, "this PE does not hold the lock 0x%llx: gdr_set_lock, or a gdr_test_lock that "
-				 "returned 0, comes before", (ull)e->addr);
-		else if (e->op == GDRI_GRID_SYNC)
-			text_add(&t, "the kernel's %llu blocks need not run at once: "
-				 "gdr_collective_launch has them do so", (ull)e->len);
-		else
-			text_add(&t, "0x%llx, %llu bytes", (ull)e->addr, (ull)e->len);
+		add_other(&t, e);
 		break;
 	default:
 		add_number(&t, e);

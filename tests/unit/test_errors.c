@@ -309,6 +309,13 @@ static void what_is_refused_names_the_call(void **state)
 	e.reason = GDRI_ARG_OTHER;
 	gdri_error_describe(&e, &out);
 	assert_non_null(strstr(out.text, "gdr_clear_lock refused: invalid argument: this PE does not hold the lock"));
+	e.op = GDRI_BARRIER;
+	e.len = 2;
+	e.local = 1;
+	e.waited_ns = 3;
+	gdri_error_describe(&e, &out);
+	assert_non_null(strstr(out.text, "gdr_barrier_all refused: invalid argument: 2 threads, warps or blocks of "
+					 "this PE are in it at a time, the last one thread 3 of block 1: one of"));
 }
 
 static void a_broken_team_says_how_long(void **state)

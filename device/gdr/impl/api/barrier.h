@@ -334,4 +334,42 @@ static __host__ __device__ __forceinline__ int gdri_any_barrier_all(void)
 #define gdr_barrier_all() gdri_any_barrier_all()
 #endif
 
+#ifdef GDR_CHECKED
+/* The default context is everybody's: its owner counts these calls. */
+GDR_DEVICE int gdri_check_barrier(const struct gdri_site *at)
+{
+	return gdri_dev() ? gdri_check_alone(at, &gdri_ctx_at(gdri_dev(), GDR_CTX_DEFAULT)->owner) : 0;
+}
+
+GDR_DEVICE int gdri_barrier_over(const struct gdri_site *at, int ret)
+{
+	if (gdri_dev())
+		gdri_alone_over(at, &gdri_ctx_at(gdri_dev(), GDR_CTX_DEFAULT)->owner);
+	return ret;
+}
+
+#define GDRI_CHECKED_BARRIER(member, name, scope, op)                                              \
+	member int gdri_at_##name(const char *file, uint32_t line)                                 \
+	{                                                                                          \
+		struct gdri_site at = {file, line, op, scope};                                     \
+		int bad = GDRI_PICK_##scope(gdri_check_barrier(&at), 0);                           \
+                                                                                                   \
+		(void)at;                                                                          \
+		return bad ? bad : GDRI_PICK_##scope(gdri_barrier_over(&at, name()), name());      \
+	}
+GDRI_CHECKED_BARRIER(GDRI_MEMBER_GDRI_THREAD, gdr_barrier_all, GDRI_THREAD, GDRI_BARRIER)
+GDRI_CHECKED_BARRIER(GDR_DEVICE, gdr_barrier_all_warp, GDRI_WARP, GDRI_BARRIER)
+GDRI_CHECKED_BARRIER(GDR_DEVICE, gdr_barrier_all_block, GDRI_BLOCK, GDRI_BARRIER)
+GDRI_CHECKED_BARRIER(GDRI_MEMBER_GDRI_THREAD, gdr_sync_all, GDRI_THREAD, GDRI_SYNC)
+GDRI_CHECKED_BARRIER(GDR_DEVICE, gdr_sync_all_warp, GDRI_WARP, GDRI_SYNC)
+GDRI_CHECKED_BARRIER(GDR_DEVICE, gdr_sync_all_block, GDRI_BLOCK, GDRI_SYNC)
+#undef gdr_barrier_all
+#define gdr_barrier_all() gdri_at_gdr_barrier_all(__FILE__, __LINE__)
+#define gdr_barrier_all_warp() gdri_at_gdr_barrier_all_warp(__FILE__, __LINE__)
+#define gdr_barrier_all_block() gdri_at_gdr_barrier_all_block(__FILE__, __LINE__)
+#define gdr_sync_all() gdri_at_gdr_sync_all(__FILE__, __LINE__)
+#define gdr_sync_all_warp() gdri_at_gdr_sync_all_warp(__FILE__, __LINE__)
+#define gdr_sync_all_block() gdri_at_gdr_sync_all_block(__FILE__, __LINE__)
+#endif
+
 #endif

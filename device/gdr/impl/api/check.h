@@ -406,6 +406,42 @@ GDR_DEVICE int gdri_check_quiet(const struct gdri_site *at, gdr_ctx_t ctx, int p
 	return ctx == GDR_CTX_INVALID ? 0 : gdri_check_ctx(at, ctx, pe);
 }
 
+/* ---- calls that a PE makes one at a time, by one thread, warp or block ---- */
+
+#define GDRI_CALL_UNDER_WAY (1ull << 32)
+
+/* A second one would be out of step with the other PEs. The first that is refused says so for all. */
+GDR_DEVICE_COLD int gdri_refuse_second(const struct gdri_site *at, uint64_t before)
+{
+	gdri_latch(gdri_dev(), -GDR_EINVAL);
+	return before > 1 ? -GDR_EINVAL
+			  : gdri_refuse(at, -1, GDRI_ARG_OTHER, 0, before + 1, gdr_block_id(), gdr_thread_id());
+}
+
+/* By all threads of the scope. *calls: its upper half counts those under way, and who was refused with them. */
+GDRI_NOINLINE int gdri_check_alone(const struct gdri_site *at, uint64_t *calls)
+{
+	uint64_t before;
+	int ret = 0;
+
+	if (!gdri_scope_rank(at->scope)) {
+		before = gdri_ld_relaxed_gpu_u64(calls); /* carries no data, as what follows: pairs with nothing */
+		while (!gdri_cas_u64(calls, &before, before + GDRI_CALL_UNDER_WAY))
+			;
+		if (before >> 32)
+			ret = gdri_refuse_second(at, before >> 32);
+	}
+	return gdri_scope_bcast(at->scope, ret);
+}
+
+/* Before any thread of the scope goes on, who may make the next one. */
+GDRI_NOINLINE void gdri_alone_over(const struct gdri_site *at, uint64_t *calls)
+{
+	if (!gdri_scope_rank(at->scope)) /* nobody else writes the lower half; carries no data: pairs with nothing */
+		gdri_st_relaxed_gpu_u64(calls, (uint32_t)gdri_ld_relaxed_gpu_u64(calls));
+	gdri_scope_sync(at->scope);
+}
+
 GDR_DEVICE_COLD void gdri_latch_refusal(int status)
 {
 	if (gdri_dev())

@@ -35,13 +35,30 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 
 GDRI_NOINLINE int gdri_check_coll_of(const struct gdri_site *at, const struct gdri_request *q)
 {
-	const struct gdri_team *t = gdri_team_of(gdri_dev(), q->coll.team);
+	struct gdri_team *t = gdri_team_of(gdri_dev(), q->coll.team);
+	int ret;
 
 	if (!gdri_dev())
 		return 0; /* the function itself says so */
 	if (!t)
 		return gdri_refuse(at, -1, GDRI_ARG_TEAM, 0, (uint64_t)(int64_t)q->coll.team, 0, 0);
-	return gdri_check_match(at, q, q->what < GDRI_RQ_COLLECTIVE ? 0 : gdri_check_coll_args(at, q, t));
+	ret = gdri_check_alone(at, &t->match_seq);
+	if (ret)
+		return ret;
+	ret = gdri_check_match(at, q, q->what < GDRI_RQ_COLLECTIVE ? 0 : gdri_check_coll_args(at, q, t));
+	if (ret)
+		gdri_alone_over(at, &t->match_seq);
+	return ret;
+}
+
+/* Behind a call that was not refused. */
+GDRI_NOINLINE int gdri_coll_checked(const struct gdri_site *at, gdr_team_t team, int ret)
+{
+	struct gdri_team *t = gdri_team_of(gdri_dev(), team);
+
+	if (t)
+		gdri_alone_over(at, &t->match_seq);
+	return ret;
 }
 
 GDR_DEVICE int gdri_check_coll(const struct gdri_site *at, uint32_t what, int32_t team, void *dst,

@@ -14,6 +14,9 @@
 
 #ifdef GDR_CHECKED
 #include <gdr/impl/api/check_coll.h>
+#define GDRI_COLL_DONE(team, result) gdri_coll_checked(&at, team, result)
+#else
+#define GDRI_COLL_DONE(team, result) result
 #endif
 
 /* op: GDRI_BROADCAST, ..., or GDRI_CALLED: for messages of the checked build. what: what a host thread asks for, with n
@@ -21,7 +24,7 @@
 #define GDRI_COLL_FN(pre, name, z, s, op, scope, params, result, what, n, E, root, dst, sst, code) \
 	GDRI_FN_BOTH(scope, int, GDRI_NAME(pre, name, z, s), params, (op, scope),                  \
 		     gdri_check_coll(&at, what, team, dest, source, n, E, root, dst, sst, code),   \
-		     result,                                                                       \
+		     GDRI_COLL_DONE(team, result),                                                 \
 		     gdri_submit_coll(what, team, dest, source, n, E, root, dst, sst, code,           \
 				   GDRI_NOW))
 
@@ -87,11 +90,13 @@ GDRI_SINGLE
 #define GDRI_TEAM_ROWS(s, scope)                                                                   \
 	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(team_sync##s), (gdr_team_t team),                      \
 		     (GDRI_CALLED(GDRI_TEAM_SYNC, TEAM_SYNC), scope),                              \
-		     gdri_check_team(&at, GDRI_RQ_SYNC, team), gdri_team_barrier(scope, team, 0),  \
+		     gdri_check_team(&at, GDRI_RQ_SYNC, team),                                     \
+		     GDRI_COLL_DONE(team, gdri_team_barrier(scope, team, 0)),                      \
 		     gdri_submit_sync(GDRI_RQ_SYNC, team, GDRI_NOW))                                  \
 	GDRI_FN_BOTH(scope, int, GDRI_PLAIN(barrier##s), (gdr_team_t team),                        \
 		     (GDRI_CALLED(GDRI_TEAM_SYNC, BARRIER), scope),                                \
-		     gdri_check_team(&at, GDRI_RQ_BARRIER, team), gdri_team_barrier(scope, team, 1), \
+		     gdri_check_team(&at, GDRI_RQ_BARRIER, team),                                  \
+		     GDRI_COLL_DONE(team, gdri_team_barrier(scope, team, 1)),                      \
 		     gdri_submit_sync(GDRI_RQ_BARRIER, team, GDRI_NOW))
 GDRI_TEAM_ROWS(, GDRI_THREAD)
 GDRI_TEAM_ROWS(_warp, GDRI_WARP)

@@ -123,11 +123,11 @@ GDR_DEVICE_COLD void gdri_match_elsewhere(const struct gdri_coll *c, const struc
 GDRI_NOINLINE int gdri_match_all(const struct gdri_coll *c, const struct gdri_site *at, struct gdri_match *mine)
 {
 	struct gdri_team *t = c->team;
-	uint64_t seq = t->match_seq + 1; /* calls of a team are in the order of the program */
+	/* calls of a team are in the order of the program, and this one is alone: see gdri_check_alone */
+	uint64_t seq = (uint32_t)gdri_add_u64(&t->match_seq, 1) + 1u;
 	struct gdri_match *said = t->match + (seq & 1) * (uint32_t)t->n, *m;
 	int i, from = t->me, ret = 0, differs = -1;
 
-	t->match_seq = seq;
 	mine->tag = seq << 32 | at->line;
 	for (i = 1; i < t->n && !ret; i++)
 		ret = gdri_match_tell(c, (t->me + i) % t->n, &said[t->me], mine);

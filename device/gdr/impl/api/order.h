@@ -184,7 +184,7 @@ GDR_DEVICE int gdri_ctx_quiet(gdr_ctx_t ctx, int pe)
 	ret = gdri_quiet(dev, gdri_ctx_own(dev, ctx),
 			 pe < 0 ? -1 : gdri_ctx_member(gdri_ctx_at(dev, ctx), pe));
 #ifdef GDR_CHECKED
-	if (pe < 0) /* the next one may use it; carries no data */
+	if (pe < 0 && ctx != GDR_CTX_DEFAULT) /* the next one may use it; carries no data */
 		gdri_st_relaxed_gpu_u64(&gdri_ctx_at(dev, ctx)->owner, 0);
 #endif
 	return ret;

@@ -151,7 +151,9 @@ enum gdri_op { /* what was under way: for messages and wait records */
 };
 
 enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len where nothing is said */
-	GDRI_ARG_OTHER = 0,  /* of a lock: addr, that this PE does not hold; of a grid: len blocks */
+	/* of a lock: addr, that this PE does not hold; of a grid: len blocks; of a barrier or a collective: len calls
+	 * at a time, the last one by thread high of block low */
+	GDRI_ARG_OTHER = 0,
 	GDRI_ARG_LOCAL = 1,  /* local memory that the NIC cannot reach: addr, len bytes */
 	GDRI_ARG_CTX = 2,    /* no such context, or not for this thread */
 	GDRI_ARG_PE = 3,     /* out of 0 .. high - 1 */
