@@ -210,16 +210,22 @@ template <class T> GDR_DEVICE T fetch(const T *from, int pe)
 		return as<T>(gdr_uint64_g((const uint64_t *)from, pe));
 }
 
-template <class T, int n> GDR_DEVICE piece<T, n> load(const piece<T, n> *from, int pe)
+/* Over queues. Out of line, so that kernels for mapped memory keep their registers. */
+template <class T, int n> GDRI_NOINLINE piece<T, n> load_far(const piece<T, n> *from, int pe)
 {
-	const piece<T, n> *there = (const piece<T, n> *)gdrc_ptr(from, pe);
 	piece<T, n> p;
 
-	if (gdri_likely(there != 0))
-		return *there;
+	GDRI_NOT_UNROLLED
 	for (int k = 0; k < n; k++)
 		p.v[k] = fetch(&from->v[k], pe);
 	return p;
+}
+
+template <class T, int n> GDR_DEVICE piece<T, n> load(const piece<T, n> *from, int pe)
+{
+	const piece<T, n> *there = (const piece<T, n> *)gdrc_ptr(from, pe);
+
+	return gdri_likely(there != 0) ? *there : load_far(from, pe);
 }
 
 /* 16 bytes stand in the queue's entry itself: p need not be registered. */
