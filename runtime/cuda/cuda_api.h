@@ -22,6 +22,7 @@ struct CUmod_st;
 struct CUfunc_st;
 
 enum {
+	GDRI_CU_DEINITIALIZED = 4, /* the process is ending */
 	GDRI_CU_NOT_READY = 600,
 	GDRI_CU_INVALID = 1,		 /* CUDA_ERROR_INVALID_VALUE */
 	GDRI_CU_MEM_PINNED = 1,		 /* CU_MEM_ALLOCATION_TYPE_PINNED */

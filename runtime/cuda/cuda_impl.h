@@ -44,9 +44,11 @@ static inline const char *gdri_cuda_error_text(const struct gdri_cuda *c, gdri_c
 	return s;
 }
 
+/* A program that ends without gdr_finalize takes the driver from the library's threads: that is no error of theirs. */
 static inline int gdri_cuda_refused(const struct gdri_cuda *c, const char *what, gdri_cu_result r)
 {
-	gdri_error("CUDA: %s: %s (%d)", what, gdri_cuda_error_text(c, r), r);
+	gdri_log(r == GDRI_CU_DEINITIALIZED ? GDRI_LOG_INFO : GDRI_LOG_ERROR, "CUDA: %s: %s (%d)", what,
+		 gdri_cuda_error_text(c, r), r);
 	return r == 2 ? -GDR_ENOMEM : -GDR_ESYSTEM; /* 2: CUDA_ERROR_OUT_OF_MEMORY */
 }
 

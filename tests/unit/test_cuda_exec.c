@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Requests of host threads to a GPU that does not answer: a driver of a few functions, and no kernel. */
+#define _GNU_SOURCE /* memfd_create */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -343,6 +346,24 @@ static void test_one_stream(void **state)
 	assert_int_equal(streams + modules, 0);
 }
 
+/* At the end of a process without gdr_finalize the driver is gone before the library's threads. */
+static void test_process_ends(void **state)
+{
+	int own = dup(2), texts = memfd_create("texts", 0);
+	char text[256] = "";
+
+	(void)state;
+	assert_true(own >= 0 && texts >= 0 && dup2(texts, 2) == 2);
+	assert_int_equal(gdri_cuda_refused(&cuda, "a look", GDRI_CU_DEINITIALIZED), -GDR_ESYSTEM);
+	assert_int_equal(gdri_cuda_refused(&cuda, "a change", 1), -GDR_ESYSTEM);
+	assert_int_equal(dup2(own, 2), 2);
+	assert_true(pread(texts, text, sizeof(text) - 1, 0) > 0);
+	close(texts);
+	close(own);
+	assert_null(strstr(text, "a look"));
+	assert_non_null(strstr(text, "a change"));
+}
+
 /* The GPU has room for the stack of what is launched later: the kernel for all requests went there with none. */
 static void test_room(void **state)
 {
@@ -627,6 +648,7 @@ int main(void)
 		cmocka_unit_test_setup(test_places_come_back, setup),
 		cmocka_unit_test_setup(test_one_stream, setup),
 		cmocka_unit_test_setup(test_room, setup),
+		cmocka_unit_test_setup(test_process_ends, setup),
 		cmocka_unit_test_setup(test_module_refused, setup),
 		cmocka_unit_test_setup(test_second_module_refused, setup),
 		cmocka_unit_test_setup(test_copies_by_driver, setup),
