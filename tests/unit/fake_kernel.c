@@ -33,6 +33,8 @@ void fake_kernel(const char *name, unsigned int blocks, const void *arg)
 			gdri_latch(gdri_dev(), ret);
 		return;
 	}
+	if (q->by == GDRI_BY_NONE)
+		return;
 	gdri_hd_self = &here;
 	for (; here.block < blocks; here.block++) {
 		ret = perform(q, value);

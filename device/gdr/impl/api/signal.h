@@ -50,7 +50,7 @@ GDRI_NOINLINE int gdri_signal_wait(const uint64_t *sig, int cmp, uint64_t value,
 		over = gdri_wait_past(deadline);
 		ret = over ? 0 : gdri_wait_step(dev, &w);
 		if (gdri_unlikely(ret))
-			return gdri_wait_record_word(&w, sig, gdri_wait_form(8, 0, cmp), value);
+			return gdri_wait_record_word(dev, &w, sig, gdri_wait_form(8, 0, cmp), value);
 	}
 	gdri_wait_end(dev, &w);
 	if (seen)

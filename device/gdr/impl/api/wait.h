@@ -112,7 +112,7 @@ GDRI_NOINLINE int gdri_wait_long(struct gdri_dev *dev, const void *p, uint32_t s
 	w.team = GDRI_WAITS_FOR_WORD;
 	while (!gdri_wait_look(p, form, value)) {
 		if (gdri_unlikely(gdri_wait_step(dev, &w)))
-			return gdri_wait_record_word(&w, p, form, value);
+			return gdri_wait_record_word(dev, &w, p, form, value);
 	}
 	gdri_wait_end(dev, &w);
 	return gdri_wait_flush(dev, w.op);

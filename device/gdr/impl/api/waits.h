@@ -66,15 +66,17 @@ GDR_DEVICE uint32_t gdri_wait_form(uint32_t size, int is_signed, int cmp)
 
 /* Completes the record of a wait that failed; of one that timed out it says which word was compared with what, and
  * what was found. form 0: no single word. Returns the wait's status. */
-GDRI_SLOW int gdri_wait_record_word(const struct gdri_waiter *w, const void *p, uint32_t form, uint64_t value)
+GDRI_SLOW int gdri_wait_record_word(struct gdri_dev *dev, const struct gdri_waiter *w, const void *p, uint32_t form,
+				    uint64_t value)
 {
 	struct gdri_error *e;
 
+	GDRI_DEV_CONSTANT(dev);
 	if (!w->error)
 		return w->found;
-	e = &gdri_dev()->errors[w->error - 1];
+	e = &dev->errors[w->error - 1];
 	if (form && w->found == -GDR_ETIMEOUT) {
-		e->addr = gdri_heap_offset(gdri_dev(), p);
+		e->addr = gdri_heap_offset(dev, p);
 		e->line = form;
 		e->len = value;
 		e->local = gdri_ld_word(p, form & 0xffu);
@@ -104,12 +106,12 @@ GDR_DEVICE uint64_t gdri_set_value(const struct gdri_set *s, size_t i)
 }
 
 /* ALL: the first word that does not hold. */
-GDRI_SLOW int gdri_set_record(const struct gdri_set *s, const struct gdri_waiter *w)
+GDRI_SLOW int gdri_set_record(struct gdri_dev *dev, const struct gdri_set *s, const struct gdri_waiter *w)
 {
 	size_t i = s->mode == GDRI_SET_ALL ? s->at : 0;
 	uint32_t form = s->mode == GDRI_SET_ALL || s->n == 1 ? gdri_wait_form(s->size, s->is_signed, s->cmp) : 0;
 
-	return gdri_wait_record_word(w, s->ptrs + i * s->size, form, gdri_set_value(s, i));
+	return gdri_wait_record_word(dev, w, s->ptrs + i * s->size, form, gdri_set_value(s, i));
 }
 
 /* Looks once: how many hold; ALL: 1 when all did, each at some time. */
@@ -196,7 +198,7 @@ GDRI_NOINLINE int gdri_set_wait(struct gdri_set *s, int mode, uint64_t limit_ns,
 		}
 		GDRI_DEV_CONSTANT(dev);
 		if (gdri_unlikely(gdri_wait_step(dev, &w)))
-			return gdri_set_record(s, &w);
+			return gdri_set_record(dev, s, &w);
 	}
 	GDRI_DEV_CONSTANT(dev);
 	gdri_wait_end(dev, &w);
