@@ -146,11 +146,13 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "holder")) {
 		run_holder(&a);
 		(void)gdr_finalize(); /* after an error: does not wait for the others */
+		multi_shared_free(a.report);
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "unheld")) {
 		run_unheld(&a);
 		CHECK_OK(gdr_finalize()); /* a refused argument is no failure of a peer */
+		multi_shared_free(a.report);
 		return 0;
 	}
 	run_counts(&a, 1);
