@@ -50,7 +50,7 @@ struct gdri_limit {
 };
 
 #define GDRI_TOLD (-2)
-#define GDRI_WAITS_FOR_WORD (-2) /* gdri_waiter.team: gdri_wait_record_word completes its record */
+#define GDRI_WAITS_FOR_WORD (-2) /* gdri_waiter.team: who waits completes the record, by gdri_wait_record_word */
 
 /* Small: it stands in the frame of whoever waits, below all that a wait does. */
 struct gdri_waiter {
@@ -65,7 +65,7 @@ struct gdri_waiter {
 	int8_t rec;	   /* published record, -1: none */
 	uint8_t error;	   /* 1 + number of the error record that was taken for that, or 0 */
 	uint8_t op;	   /* enum gdri_op */
-	int8_t team;	   /* whose collective it is part of; -1: no team's */
+	int8_t team;	   /* whose collective it is part of; -1: no team's; or GDRI_WAITS_FOR_WORD */
 	uint16_t queue;	   /* of a look at the queues to the peer: which is next */
 };
 GDR_STATIC_ASSERT(GDRI_MAX_PES <= INT16_MAX && GDRI_MAX_ERRORS < UINT8_MAX && GDRI_WAIT_RECORDS <= INT8_MAX &&
