@@ -145,16 +145,56 @@ static void describe_grid(struct text *t, const struct gdri_error *e)
 		text_add(t, "; block 0 did");
 }
 
+/* The chain of waits is a circle: gdri_blame_circle. */
+static bool wait_is_circle(const struct gdri_error *e)
+{
+	return e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->reason >> 1 && e->peer >= 0;
+}
+
+static bool is_of_all(uint32_t op)
+{
+	return op == GDRI_BARRIER || op == GDRI_SYNC || op == GDRI_HOST_CALL;
+}
+
+/* Two calls that all PEs make, by host threads and by device code: no PE makes both at one time. */
+static bool calls_differ(uint32_t a, uint32_t b)
+{
+	return is_of_all(a) && is_of_all(b) && (a == GDRI_HOST_CALL) != (b == GDRI_HOST_CALL);
+}
+
+static void describe_circle(struct text *t, const struct gdri_error *e)
+{
+	int closes = (int)(e->reason >> 1 & 0x7ff) - 1;
+	uint32_t op = e->reason >> 12 & 0xff, hops = e->reason >> 20;
+
+	text_add(t, "; PE %d waits for ", e->peer);
+	if (gdri_place_is_own(closes))
+		text_add(t, "this one, PE %d,", closes);
+	else
+		text_add(t, "PE %d", closes);
+	text_add(t, " in %s: ", op == GDRI_HOST_CALL ? "a host call such as gdr_malloc" : gdri_call_name(op));
+	if (!gdri_place_is_own(closes))
+		text_add(t, "the chain of waits ends in a circle, and none of its PEs can go on");
+	else if (hops == 1)
+		text_add(t, "they wait for each other");
+	else if (hops == 2)
+		text_add(t, "PEs %d, %d and %d wait for each other", closes, e->waited_for, e->peer);
+	else
+		text_add(t, "%u PEs, by PE %d to PE %d, wait for each other", hops + 1, e->waited_for, e->peer);
+}
+
 /* Who is to blame, and which of them have called gdr_finalize: one that failed before did so because of another PE, or
  * its own message says why. */
 static void describe_left(struct text *t, const struct gdri_error *e)
 {
 	bool chain = e->peer >= 0 && e->peer != e->waited_for;
-	int left = e->reason ? 1 : gdri_place_finalizes(e->peer); /* as another PE told, or as is known here */
+	int left = e->reason & 1 ? 1 : gdri_place_finalizes(e->peer); /* as another PE told, or as is known here */
 
 	if (chain && gdri_place_finalizes(e->waited_for) == 2)
 		text_add(t, "; PE %d gave up before, and has called gdr_finalize", e->waited_for);
-	if (chain && (e->status != -GDR_EPEERFAILED || !e->local))
+	if (wait_is_circle(e))
+		describe_circle(t, e);
+	else if (chain && (e->status != -GDR_EPEERFAILED || !e->local))
 		text_add(t, "; the chain of waits ends at PE %d", e->peer);
 	if (left && e->status == -GDR_ETIMEOUT)
 		text_add(t, "; PE %d has called gdr_finalize", e->peer);
@@ -328,6 +368,15 @@ static bool error_is_of_leaving(const struct gdri_error *e)
 	       (e->reason || gdri_place_finalizes(e->peer) == 1);
 }
 
+/* This PE and another one are in two calls of all PEs. */
+static bool wait_calls_differ(const struct gdri_error *e)
+{
+	if (e->kind == GDRI_ERROR_BROKEN)
+		return !e->reason && e->status == -GDR_ETIMEOUT &&
+		       calls_differ(e->op, (uint32_t)(e->local >> 40) & 0xff);
+	return wait_is_circle(e) && calls_differ(e->op, e->reason >> 12 & 0xff);
+}
+
 /* Where, and what to do: the end of the text. */
 static void error_advise(const struct gdri_error *e, struct text *t)
 {
@@ -341,13 +390,18 @@ static void error_advise(const struct gdri_error *e, struct text *t)
 		advice = "do all threads of all blocks make this call? else raise ";
 	else if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->peer < 0 && e->waited_for < 0)
 		advice = "raise ";
+	else if (wait_calls_differ(e))
+		advice = "all PEs make the calls that all make in one order";
+	else if (wait_is_circle(e))
+		advice = "look at what each of them waits for";
 	else if (error_is_of_leaving(e))
 		advice = "what other PEs wait for comes before gdr_finalize";
 	else if ((broken_is_own(e) || wait_is_own(e)) && e->status == -GDR_ETIMEOUT)
 		advice = "look at what this PE did meanwhile, or raise ";
 	if (*advice)
 		text_add(t, "; %s%s", advice,
-			 error_is_of_leaving(e) || is_unaligned_atomic(e) ? "" : gdri_place_limit(e));
+			 error_is_of_leaving(e) || is_unaligned_atomic(e) || wait_is_circle(e) || wait_calls_differ(e)
+				 ? "" : gdri_place_limit(e));
 	if (e->kind == GDRI_ERROR_WAIT && e->status == -GDR_ETIMEOUT && e->op > GDRI_TEAM_SYNC &&
 	    e->op != GDRI_GRID_SYNC)
 		text_add(t, "; do all members make this call, in the same form and length?");
@@ -468,7 +522,8 @@ bool gdri_errors_unseen(const struct gdri_dev *dev)
 static bool errors_are_alike(const struct gdri_error *a, const struct gdri_error *b)
 {
 	return a->kind == GDRI_ERROR_WAIT && b->kind == GDRI_ERROR_WAIT && a->op == b->op && a->status == b->status &&
-	       a->peer == b->peer && a->waited_for == b->waited_for && a->reason == b->reason && a->local == b->local &&
+	       a->peer == b->peer && a->waited_for == b->waited_for && (a->reason & 1) == (b->reason & 1) &&
+	       a->local == b->local &&
 	       (a->status == -GDR_EPEERLOST || (*gdri_place_word(a->addr) && *gdri_place_word(b->addr)));
 }
 

@@ -4,6 +4,8 @@
  *	named told	PE 0 does not come to a barrier: each of the others has said so when its call returns
  *	named skip	PE 1 is in another wait instead, for nobody that it could name: all name it
  *	named self	PE 0 is stopped, PE 1 waits for what it tells itself, the others for PE 1: all name PE 0
+ *	named circle	each PE waits for the next one: all say that it is a circle
+ *	named differ	PE 0 is in gdr_malloc, the others in a barrier: the calls differ, it says
  *	named counted	PE 0 does not come to a collective that many threads of a PE wait in: one line says it */
 #include "tests/multi/multi.h"
 #include "tests/multi/said.h"
@@ -90,6 +92,29 @@ static void self(uint64_t *sig)
 	CHECK_EQ(*a.got, -GDR_ETIMEOUT);
 }
 
+static void circle(uint64_t *sig)
+{
+	struct wait a = {sig, (multi_pe + 1) % multi_n, (int *)multi_shared_new(sizeof(int))};
+
+	said_begin();
+	CHECK_OK(gdr_launch(wait_from, 1, 1, 0, NULL, &a));
+	CHECK_OK(gdr_stream_sync(NULL));
+	said_expect("wait for each other", NULL);
+	CHECK(strstr(said_buf, "look at what each of them waits for") && !strstr(said_buf, "raise GDR_TIMEOUT"));
+	CHECK_EQ(*a.got, -GDR_ETIMEOUT);
+}
+
+static void differ(void)
+{
+	said_begin();
+	if (!multi_pe)
+		CHECK(!gdr_malloc(64));
+	else
+		CHECK_EQ(gdr_barrier_all(), -GDR_ETIMEOUT);
+	/* one that hears from another in its own call knows no more than whom that one waits for */
+	said_expect("; all PEs make the calls that all make in one order", multi_pe ? "because of PE 0" : NULL);
+}
+
 static int lines_with(const char *what)
 {
 	int n = 0;
@@ -139,6 +164,10 @@ int main(int argc, char **argv)
 		skip(sig);
 	else if (!strcmp(form, "self"))
 		self(sig);
+	else if (!strcmp(form, "circle"))
+		circle(sig);
+	else if (!strcmp(form, "differ"))
+		differ();
 	else
 		counted();
 	(void)gdr_finalize(); /* behind a failure */

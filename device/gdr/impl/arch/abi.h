@@ -210,7 +210,7 @@ struct gdri_error { /* (dev) in memory that the host reads while kernels run */
 	uint64_t time_ns; /* gdr_clock_ns */
 	uint64_t waited_ns; /* ARG: high */
 	/* ARG: enum gdri_arg_reason, argument, form of the call, GDRI_CALLED_AS; BROKEN: team + 1, 0: all; CQE of an
-	 * atomic: opmod */
+	 * atomic: opmod; WAIT: 1 peer has called gdr_finalize, says another PE; gdri_blame_circle */
 	uint32_t reason;
 	char file[44]; /* checked build: tail of the caller's file name; CQE of an atomic: 32 bytes of operands */
 };
@@ -441,7 +441,9 @@ struct gdri_search {
 	int32_t idle, gave; /* the first of all PEs that waits for nobody, the first that one gave up for; -1: none */
 	int32_t found;	 /* what a PE was found to do */
 	int32_t status;	 /* of the wait, at the end */
+	uint32_t circle; /* gdri_blame_circle, if the chain is one and nobody else was found; 0 */
 	/* a look */
+	uint32_t op;	 /* of the oldest of the waits */
 	int32_t waiting; /* number of waits */
 	int32_t failed;	 /* 1: a wait failed */
 	uint32_t looks;	 /* so far */

@@ -246,6 +246,7 @@ GDR_DEVICE_COLD void gdri_blame_read(const struct gdri_wait *rec, struct gdri_se
 		since = gdri_ld_relaxed_sys_u64(&rec->since_ns);
 		if (since < oldest) {
 			oldest = since;
+			s->op = gdri_ld_relaxed_sys_u32(&rec->op);
 			peer = (int32_t)gdri_ld_relaxed_sys_u32((const uint32_t *)&rec->peer);
 		}
 	}
@@ -299,6 +300,13 @@ GDR_DEVICE int gdri_blame_over(struct gdri_search *s, int status)
 	return GDRI_BLAME_OVER;
 }
 
+/* A chain of waits that is a circle: from bit 1 on 1 + the PE that its last PE waits for, from bit 12 on in which call
+ * (enum gdri_op), from bit 20 on how many PEs it has behind this one. Bit 0 is another's (gdri_error.reason). */
+GDR_DEVICE uint32_t gdri_blame_circle(const struct gdri_search *s)
+{
+	return (uint32_t)(s->next + 1) << 1 | (s->op & 0xffu) << 12 | (uint32_t)s->hops << 20;
+}
+
 /* Nobody knows who should have come: the worst of all PEs, else what the chain led to. */
 GDR_DEVICE int gdri_blame_scan(const struct gdri_dev *dev, struct gdri_search *s)
 {
@@ -306,14 +314,18 @@ GDR_DEVICE int gdri_blame_scan(const struct gdri_dev *dev, struct gdri_search *s
 	s->looks = 0;
 	if (s->pe < dev->n_pes && gdr_clock_ns() < s->deadline)
 		return GDRI_BLAME_FETCH;
-	if (s->gave >= 0 || s->idle >= 0)
+	if (s->gave >= 0 || s->idle >= 0) {
 		s->end = s->gave >= 0 ? s->gave : s->idle;
+		s->circle = 0;
+	}
 	return gdri_blame_over(s, -GDR_ETIMEOUT);
 }
 
 GDR_DEVICE int gdri_blame_scan_begin(const struct gdri_dev *dev, struct gdri_search *s)
 {
 	s->idle = s->next == s->pe ? s->pe : -1; /* who is idle need not be the reason why a PE does not tell itself */
+	s->circle = s->idle < 0 && s->pe >= 0 && s->next >= 0 && s->next < dev->n_pes
+			    ? gdri_blame_circle(s) : 0;
 	s->hops = s->pe = s->gave = -1;
 	return gdri_blame_scan(dev, s);
 }
@@ -335,8 +347,9 @@ GDR_DEVICE int gdri_blame_scanned(const struct gdri_dev *dev, struct gdri_search
 /* The chain leads to s->pe, which is the culprit as far as is known. */
 GDR_DEVICE int gdri_blame_follow(const struct gdri_dev *dev, struct gdri_search *s)
 {
-	if (s->pe < 0 || s->hops++ >= dev->n_pes)
+	if (s->pe < 0)
 		return gdri_blame_scan_begin(dev, s);
+	s->hops++;
 	s->end = s->pe;
 	s->looks = 0;
 	return gdr_clock_ns() > s->deadline ? gdri_blame_over(s, -GDR_ETIMEOUT) : GDRI_BLAME_FETCH;
@@ -352,7 +365,7 @@ GDR_DEVICE int gdri_blame_followed(const struct gdri_dev *dev, struct gdri_searc
 	if (s->found == GDRI_FOUND_FAILED && (s->next == s->pe || s->next == dev->pe))
 		return gdri_blame_over(s, -GDR_ETIMEOUT);
 	/* it waits for whom it cannot name, or for itself, or in a circle: somebody else may be the reason */
-	if (s->next < 0 || s->next >= dev->n_pes || s->next == s->pe || s->next == dev->pe)
+	if (s->next < 0 || s->next >= dev->n_pes || s->next == s->pe || s->next == dev->pe || s->hops >= dev->n_pes)
 		return gdri_blame_scan_begin(dev, s);
 	s->pe = s->next;
 	return gdri_blame_follow(dev, s);
@@ -373,6 +386,7 @@ GDRI_SLOW int gdri_blame_begin(struct gdri_dev *dev, int32_t pe, int32_t rec, ui
 	s->rec = rec;
 	s->pe = s->end = pe;
 	s->hops = 0;
+	s->circle = 0;
 	return gdri_blame_follow(dev, s);
 }
 

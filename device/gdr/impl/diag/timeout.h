@@ -146,8 +146,10 @@ GDR_DEVICE int gdri_blame_search_begin(struct gdri_dev *dev, struct gdri_waiter 
 	return gdri_blame_begin(dev, w->peer, w->rec, gdri_blame_deadline(dev, w));
 }
 
-GDR_DEVICE_COLD int gdri_blame_search_end(struct gdri_dev *dev)
+GDR_DEVICE_COLD int gdri_blame_search_end(struct gdri_dev *dev, const struct gdri_waiter *w)
 {
+	if (w->error) /* of those who share the finding one says it */
+		dev->errors[w->error - 1].reason = dev->search.circle;
 	dev->blame_status = dev->search.status;
 	dev->blame_end = dev->search.end;
 	dev->blame_time = gdr_clock_ns();
@@ -477,7 +479,7 @@ GDR_DEVICE int gdri_wait_does(struct gdri_dev *dev, struct gdri_waiter *w, int s
 {
 	switch (step) {
 	case GDRI_BLAME_OVER:
-		return gdri_blame_search_end(dev);
+		return gdri_blame_search_end(dev, w);
 	case GDRI_STEP_CHECK:
 		return gdri_wait_check(dev, w);
 	case GDRI_STEP_HEAR:

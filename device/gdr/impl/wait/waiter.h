@@ -201,7 +201,8 @@ GDR_DEVICE_COLD void gdri_wait_record(struct gdri_dev *dev, const struct gdri_wa
 	e->waited_for = w->peer;
 	e->addr = w->addr;
 	e->len = w->last - w->first;
-	e->reason = w->ends == 2;
+	if (w->ends == 2)
+		e->reason = 1;
 	e->local = w->found == -GDR_EPEERFAILED ? gdri_ld_relaxed_sys_u64(&dev->ctl->fault) : 0;
 	e->time_ns = gdr_clock_ns();
 	e->waited_ns = w->limit.start_ns ? e->time_ns - w->limit.start_ns : 0;
