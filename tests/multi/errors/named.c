@@ -99,6 +99,7 @@ static void circle(uint64_t *sig)
 	said_begin();
 	CHECK_OK(gdr_launch(wait_from, 1, 1, 0, NULL, &a));
 	CHECK_OK(gdr_stream_sync(NULL));
+	multi_sleep_us(500000); /* what the others wait for comes before gdr_finalize */
 	said_expect("wait for each other", NULL);
 	CHECK(strstr(said_buf, "look at what each of them waits for") && !strstr(said_buf, "raise GDR_TIMEOUT"));
 	CHECK_EQ(*a.got, -GDR_ETIMEOUT);
