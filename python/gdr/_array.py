@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import weakref
 from typing import Any, Sequence, Union
 
-from . import _dlpack, _memory
+from . import _dlpack, _job, _memory
 from ._job import my_pe, on_gpu
 from ._library import Error, lib, said
 
@@ -42,6 +43,7 @@ class _Life:
     def __init__(self) -> None:
         self.views: Any = weakref.WeakValueDictionary()
         self.ended = ""  # by which call
+        self.job = _job.jobs  # the next one has other memory at the address
 
 
 class Array:
@@ -65,6 +67,8 @@ class Array:
         """The address here, None of no elements. All uses ask for it, so that behind free() each is a ValueError."""
         if self._life.ended:
             raise ValueError(f"{self!r}: the array was {self._life.ended}")
+        if self._life.job != _job.jobs:
+            raise ValueError(f"{self!r}: the array is of a job that finalize() ended")
         return self._ptr
 
     @property
@@ -168,6 +172,14 @@ def _device(ptr: int | None) -> tuple[int, int]:
     return _dlpack.CUDA, ordinal.value
 
 
+def _bytes(call: str, shape: tuple[int, ...], dtype: str) -> int:
+    """What a heap is asked for: C's numbers would wrap."""
+    n = math.prod(shape) * _size(dtype)
+    if n > sys.maxsize:
+        raise ValueError(f"{call}: shape {shape} of {dtype} is {n} bytes")
+    return n
+
+
 def _made(call: str, ptr: int | None, shape: tuple[int, ...], dtype: str) -> Array:
     if not ptr and math.prod(shape):
         raise Error(call, lib.gdr_host_status())
@@ -178,13 +190,13 @@ def empty(shape: Shape, dtype: str = "float32") -> Array:
     """Collective, with the same arguments on all PEs: elements that nobody has set. shape: how many, or a tuple. Of no
     elements there is no memory, but free() is collective as for others."""
     t = _shape(shape)
-    return _made("empty", lib.gdr_malloc(math.prod(t) * _size(dtype)), t, dtype)
+    return _made("empty", lib.gdr_malloc(_bytes("empty", t, dtype)), t, dtype)
 
 
 def zeros(shape: Shape, dtype: str = "float32") -> Array:
     """As empty(), of zeros."""
     t = _shape(shape)
-    return _made("zeros", lib.gdr_calloc(math.prod(t), _size(dtype)), t, dtype)
+    return _made("zeros", lib.gdr_calloc(_bytes("zeros", t, dtype), 1), t, dtype)
 
 
 def from_dlpack(x: Any) -> Array:
@@ -202,11 +214,11 @@ def register(memory: Any, nbytes: int | None = None, dtype: str | None = None) -
     """Collective. gdr_symmetric_register: memory of the program (whole pages, of the same size on all PEs; an address and
     bytes, or what put() takes, too) becomes symmetric. Operations take the array that is returned; unregister() ends
     that, and the memory must live until then."""
-    m = _memory.Memory(memory, (), nbytes or 0, None, None) if isinstance(memory, int) else _memory.of(memory, True)
+    m = _memory.Memory(memory, (), nbytes or 0, "", None) if isinstance(memory, int) else _memory.of(memory, True)
     p = lib.gdr_symmetric_register(m.address, m.nbytes)
     if not p:
         raise Error("register", lib.gdr_host_status())
-    kind = dtype or m.dtype or "uint8"
+    kind = dtype or (m.dtype if m.dtype in TYPES else "uint8")
     shape = m.shape if kind == m.dtype else m.nbytes // _size(kind)
     a = Array(p, shape, kind, False)
     a.keep = m.keep

@@ -9,6 +9,9 @@ from ._library import Attr, lib, said
 UNIQUEID_BYTES = 128
 
 
+jobs = 0  # that this process has joined
+
+
 def get_uniqueid() -> bytes:
     """128 bytes that name a job. One process makes them, before init, and hands them to all others; it has to be one of
     the job's PEs, and to live until all are initialised."""
@@ -28,6 +31,8 @@ def init(heap_size: int = 0, transports: str | None = None, uniqueid: bytes | No
     a = Attr(ctypes.sizeof(Attr), heap_size, transports.encode() if transports else None, None,
              ctypes.cast(keep, ctypes.c_char_p) if keep else None, pe, n_pes, None, 0)
     said("init", lib.gdr_init_attr(ctypes.byref(a)))
+    global jobs
+    jobs += 1
 
 
 def finalize() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from typing import Any, NamedTuple
 
 from . import _dlpack
@@ -11,6 +12,7 @@ from . import _dlpack
 _FORMATS = {"b": "int8", "B": "uint8", "c": "uint8", "?": "uint8", "h": "int16", "H": "uint16", "e": "float16",
             "f": "float32", "d": "float64"}
 _KINDS = {"i": "int", "u": "uint", "f": "float"}
+_FOREIGN = ">" if sys.byteorder == "little" else "<"  # the order of bytes that is not this machine's
 
 
 class _PyBuffer(ctypes.Structure):
@@ -29,24 +31,27 @@ _SIMPLE, _WRITABLE = 0, 1
 
 
 class Memory(NamedTuple):
-    """Elements without gaps. dtype: None where the object does not say a type of gdr's. keep: what keeps them."""
+    """Elements without gaps. dtype: the object's own name of a type that gdr has not. keep: what keeps them."""
     address: int
     shape: tuple[int, ...]
     nbytes: int
-    dtype: str | None
+    dtype: str
     keep: Any
 
 
 def _of_interface(i: dict[str, Any], keep: Any) -> Memory:
     """__array_interface__, __cuda_array_interface__"""
-    kind, size = i["typestr"][1], int(i["typestr"][2:])
+    order, kind, size = i["typestr"][0], i["typestr"][1], int(i["typestr"][2:])
     shape = tuple(i["shape"])
     step = size
     for n, stride in zip(reversed(shape), reversed(i.get("strides") or ())):
         if n != 1 and stride != step and 0 not in shape:
             raise ValueError(f"memory with gaps: shape {shape}, strides {i['strides']} bytes")
         step *= n
-    dtype = f"{_KINDS[kind]}{8 * size}" if kind in _KINDS else "bfloat16" if i["typestr"] == "<V2" else None
+    if order == _FOREIGN or kind not in _KINDS:
+        dtype = "uint8" if kind == "b" else "bfloat16" if i["typestr"] == "<V2" else i["typestr"]
+    else:
+        dtype = f"{_KINDS[kind]}{8 * size}"
     return Memory(i["data"][0], shape, math.prod(shape) * size, dtype, keep)
 
 
@@ -68,8 +73,10 @@ def _of_buffer(x: Any, writable: bool) -> Memory:
     if writable and v.readonly:
         raise ValueError(f"{type(x).__name__}: memory that cannot be written")
     b = _Buffer(x, _WRITABLE if writable else _SIMPLE)
-    code = v.format.lstrip("@=<")
-    dtype = ("uint" if code.isupper() else "int") + str(8 * v.itemsize) if code in tuple("iIlLqQ") else _FORMATS.get(code)
+    code = v.format.lstrip("@=" + "<>".replace(_FOREIGN, ""))
+    dtype = _FORMATS.get(code, v.format)
+    if code in tuple("iIlLqQ"):
+        dtype = ("uint" if code.isupper() else "int") + str(8 * v.itemsize)
     return Memory(b.view.buf or 0, tuple(v.shape or ()), v.nbytes, dtype, b)
 
 
@@ -96,12 +103,13 @@ def of(x: Any, writable: bool = False) -> Memory:
                     "__dlpack__, __array_interface__ or __cuda_array_interface__")
 
 
-def fits(call: str, array: tuple[str, int], other: tuple[str | None, int]) -> None:
-    """(dtype, bytes) of an array, and of what is to hold as much or more: bytes hold everything, uint16 floats' bits."""
+def fits(call: str, array: tuple[str, int], other: tuple[str, int]) -> None:
+    """(dtype, bytes) of an array, and of what is to hold as much or more: bytes hold everything but references to objects,
+    uint16 floats' bits."""
     (t, n), (u, m) = array, other
     if m < n:
-        raise ValueError(f"{call}: {m} bytes{f' of {u}' if u else ''}, for an array of {n} bytes of {t}")
-    if u is None or t == u or "uint8" in (t, u) or "int8" in (t, u):
+        raise ValueError(f"{call}: {m} bytes of {u}, for an array of {n} bytes of {t}")
+    if t == u or ("O" not in u and ("uint8" in (t, u) or "int8" in (t, u))):
         return
     if "uint16" in (t, u) and {t, u} & {"float16", "bfloat16"}:
         return

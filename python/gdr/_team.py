@@ -94,7 +94,8 @@ class Team:
         self._coll("fcollect", rq.FCOLLECT, dst, src, src.n, stream, into=src.n * self.n_pes())
 
     def collect(self, dst: Array, src: Array, stream: int | None = None) -> None:
-        """dst becomes src of all members, one behind the other; each may have another number of elements."""
+        """dst becomes src of all members, one behind the other; each may have another number of elements. dst
+        has room for all of them: how many the others have no PE can check."""
         self._coll("collect", rq.COLLECT, dst, src, src.n, stream)
 
     def alltoall(self, dst: Array, src: Array, stream: int | None = None) -> None:

@@ -12,11 +12,14 @@ from ._requests import BARRIER_ALL, GET, PUT, PUT_SIGNAL, QUIET, SIGNAL, WAIT, S
 
 EQ, NE, GT, GE, LT, LE = range(6)
 SET, ADD = range(2)
+FIRST_PAGE = 4096  # where nothing is
 
 
 def _local(call: str, array: Array, x: Any, writable: bool = False) -> tuple[int | None, Any]:
     """(address, what keeps it) of what is to hold as much as the array; the caller vouches for an address."""
     if isinstance(x, int):
+        if 0 <= x < FIRST_PAGE and array.nbytes:
+            raise ValueError(f"{call}: {x} is no address, and no memory")
         return x, None
     if isinstance(x, Array):
         _memory.fits(call, (array.dtype, array.nbytes), (x.dtype, x.nbytes))

@@ -77,7 +77,7 @@ def freed():
     for use in (lambda: gdr.signal(word, 1, gdr.SET, 0), lambda: gdr.signal_wait(word, gdr.EQ, 0), word.free,
                 lambda: gdr.put_signal(other, other, word, 1, gdr.SET, 0), a.free, none.free):
         refused(ValueError, ["the array was freed"], use)
-    own = gdr.register(mmap.mmap(-1, mmap.PAGESIZE))
+    own = gdr.register(mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     gdr.unregister(own)
     refused(ValueError, ["the array was unregistered"], gdr.put, own, own, 0)
     other.free()
@@ -112,6 +112,9 @@ def local(me, n):
     refused(ValueError, ["cannot be written"], gdr.get, bytes(24), a, to)
     refused(ValueError, ["gaps"], gdr.put, a, memoryview(bytearray(48))[::2], to)
     refused(TypeError, ["str", "buffer protocol"], gdr.put, a, "text", to)
+    refused(ValueError, ["put", "5 is no address"], gdr.put, a, 5, to)
+    refused(ValueError, ["empty", "bytes"], gdr.empty, 2**62 + 4, "int32")
+    refused(ValueError, ["zeros", "bytes"], gdr.zeros, 2**62)
     bits = gdr.zeros(4, "bfloat16")
     gdr.put(bits, array.array("H", [0x3f80] * 4), to)
     gdr.barrier_all()
@@ -160,6 +163,14 @@ def views(me, n):
     assert (v == 9).all()
     refused(ValueError, ["put", "float64", "float32"], gdr.put, a, numpy.zeros((2, 3)), me)
     refused(ValueError, ["gaps", "(3, 2)"], gdr.put, a, x.T, me)
+    for foreign in ">f4", "c8", "O", "U1", "i4,i4":
+        refused(ValueError, ["put", "float32"], gdr.put, a, numpy.zeros((2, 6), foreign), me)
+        refused(ValueError, ["get", "float32"], gdr.get, numpy.zeros((2, 6), foreign), a, me)
+    some = gdr.zeros(8, "uint8")
+    gdr.put(some, numpy.zeros(2, "c8"), me)
+    refused(ValueError, ["put", "uint8"], gdr.put, some, numpy.zeros(2, "O"), me)
+    some.free()
+    gdr.barrier_all()
     refused(BufferError, ["views"], a.free)
     del v, w
     gc.collect()
@@ -190,6 +201,13 @@ if numpy:
     views(me, n)
 elif me == 0:
     print("left out: numpy's views, there is no numpy")
+old = gdr.zeros(4)
+gdr.finalize()
+gdr.init(heap_size=16 << 20)
+new = gdr.zeros(4)
+for use in (lambda: gdr.put(old, new, me)), (lambda: gdr.put(new, old, me)), old.free:
+    refused(ValueError, ["a job that finalize() ended"], use)
+new.free()
 gdr.finalize()
 if me == 0:
     print(f"memory: all right on {n} PEs")
