@@ -365,7 +365,7 @@ static bool error_is_of_leaving(const struct gdri_error *e)
 	if (e->kind == GDRI_ERROR_BROKEN)
 		return gdri_fault_left(e->local);
 	return e->kind == GDRI_ERROR_WAIT && (e->status == -GDR_EPEERLOST || e->status == -GDR_ETIMEOUT) &&
-	       (e->reason || gdri_place_finalizes(e->peer) == 1);
+	       (e->reason & 1 || gdri_place_finalizes(e->peer) == 1);
 }
 
 /* This PE and another one are in two calls of all PEs. */
