@@ -156,7 +156,7 @@ static bool is_of_all(uint32_t op)
 	return op == GDRI_BARRIER || op == GDRI_SYNC || op == GDRI_HOST_CALL;
 }
 
-/* Two calls that all PEs make, by host threads and by device code: no PE makes both at one time. */
+/* Two calls that all PEs make, one of host threads and one of device code. */
 static bool calls_differ(uint32_t a, uint32_t b)
 {
 	return is_of_all(a) && is_of_all(b) && (a == GDRI_HOST_CALL) != (b == GDRI_HOST_CALL);

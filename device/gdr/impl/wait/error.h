@@ -19,6 +19,7 @@ GDR_DEVICE_COLD struct gdri_error *gdri_error_take(struct gdri_dev *dev, uint32_
 	e->status = status;
 	e->peer = -1;
 	e->waited_for = -1;
+	e->reason = 0; /* of who had it before gdri_error_void */
 	e->time_ns = gdr_clock_ns();
 	return e;
 }
