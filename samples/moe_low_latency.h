@@ -5,12 +5,16 @@
  *    put adds 1 to a signal of expert and PE. How many there will be is a signal
  *    of its own, since every PE counts its routing itself. The receiver waits
  *    for the number, and then for the sum.
- *  - combine puts each result back to the token's PE in the same way, and adds
- *    the results up there, by weight, in the order of the token's experts.
- * Combine's signals have one more each round, also of experts without tokens: so
- * a PE begins its next round when all have received the last one, and no buffer
- * is written while it is read. With --hook dispatch is two kernels, of which the
- * first one only sends: what is launched between them runs meanwhile. */
+ *  - combine adds the results of a token up, by weight, in the order of its
+ *    experts. Those of a PE whose memory is mapped here are read where they were
+ *    made, behind a signal of that PE: so they go over the link once, and not
+ *    into memory and out again. Other PEs put each result back, as dispatch does.
+ * Combine waits for a signal of each PE or expert, also of those without tokens:
+ * so a PE begins its next round when all have received the last one, and no
+ * buffer is written while it is read. Results are made behind the next dispatch,
+ * which waits for all PEs: they have read the last ones then. With --hook
+ * dispatch is two kernels, of which the first one only sends: what is launched
+ * between them runs meanwhile. */
 #ifndef MOE_LOW_LATENCY_H
 #define MOE_LOW_LATENCY_H
 
@@ -33,13 +37,15 @@ struct moe {
 	float *weight;	   /* [tokens][top-k] */
 	uint16_t *y;	   /* [tokens][hidden]: the result */
 	char *cast;	   /* [tokens] messages: sources of puts */
+	uint32_t *slot;	   /* [tokens][top-k]: of the message that was sent; of this PE alone */
 	char *received;	   /* [pairs][tokens] messages */
 	uint64_t *count;   /* [pairs]: round << 32 | messages of it */
 	uint64_t *arrived; /* [pairs]: messages, of all rounds */
 	uint64_t *taken;   /* [pairs]: of these, waited for; of this PE alone */
 	uint32_t *got;	   /* [pairs]: messages of this round; of this PE alone */
 	uint16_t *made;	   /* [pairs][tokens][hidden]: results of the experts */
-	uint16_t *back;	   /* [tokens][top-k][hidden]: results that came back */
+	uint64_t *ready;   /* [PEs]: round of the results of a PE that is mapped here */
+	uint16_t *back;	   /* [tokens][top-k][hidden]: results that other PEs put back */
 	uint64_t *came;	   /* [experts]: of these, and one each round, of all rounds */
 	uint64_t *due;	   /* [experts]: what `came` will be; of this PE alone */
 	int *status;	   /* [blocks] */
@@ -108,8 +114,11 @@ GDR_DEVICE void cast_token(const struct moe *m, int t)
 GDR_DEVICE int dispatch_token(const struct moe *m, int t, int k)
 {
 	int e = m->expert[t * m->topk + k], pair = e % m->local * gdr_n_pes() + gdr_my_pe();
-	size_t slot = count_choices(m, e, t * m->topk), bytes = message_bytes(m);
+	uint32_t slot = count_choices(m, e, t * m->topk);
+	size_t bytes = message_bytes(m);
 
+	if (gdr_lane_id() == 0)
+		m->slot[t * m->topk + k] = slot;
 	return gdr_put_signal_nbi_warp(received_message(m, pair, slot), m->cast + (size_t)t * bytes, bytes,
 				       &m->arrived[pair], 1, GDR_SIGNAL_ADD, e / m->local);
 }
@@ -205,26 +214,53 @@ GDR_DEVICE int combine_token(const struct moe *m, int pair, uint32_t slot)
 				       GDR_SIGNAL_ADD, pair % gdr_n_pes());
 }
 
-/* Messages are numbered over all pairs, and the warps over the grid, blocks before warps: so all of them have some to
- * send, however few each pair has. */
+/* Whether this PE reads the results of PE pe where they were made, and PE pe those of this one. */
+GDR_DEVICE int is_mapped(const struct moe *m, int pe)
+{
+	return gdr_ptr(m->made, pe) != NULL;
+}
+
+/* A warp: tells mapped PEs that all results were made. */
+GDR_DEVICE int combine_tell(const struct moe *m)
+{
+	int ret = 0;
+
+	for (int pe = (int)gdr_lane_id(); pe < gdr_n_pes() && !ret; pe += 32) {
+		if (!is_mapped(m, pe))
+			continue;
+		ret = gdr_fence_pe(pe); /* the results were stored by an earlier kernel */
+		ret = ret ? ret : gdr_signal_set(&m->ready[gdr_my_pe()], m->round, pe);
+	}
+	return ret;
+}
+
+/* Messages of PEs that are not mapped are numbered over all pairs, and the warps over the grid, blocks before warps: so
+ * all of them have some to send, however few each pair has. */
 GDR_DEVICE int combine_send(const struct moe *m)
 {
-	int pairs = m->local * gdr_n_pes(), all = grid_warps(), ret = 0, one;
+	int pairs = m->local * gdr_n_pes(), all = grid_warps(), ret, one;
 	int me = warp() * (int)gdr_grid_size() + (int)gdr_block_id();
 	uint32_t next = (uint32_t)me; /* of the pair's messages, the next one of this warp */
 
+	ret = me == 0 ? combine_tell(m) : 0;
 	for (int first = 0; first < pairs; first += 32) {
 		/* one load of all lanes: loads one after the other would take longer than the puts */
-		uint32_t of_lane = first + (int)gdr_lane_id() < pairs ? m->got[first + (int)gdr_lane_id()] : 0;
+		int of_lane = first + (int)gdr_lane_id(), far;
+		uint32_t of_all, got;
 
-		for (int p = first; p < pairs && p < first + 32; p++) {
-			uint32_t got = gdr_shfl_u32(0xffffffff, of_lane, (unsigned)(p - first));
+		far = of_lane < pairs && !is_mapped(m, of_lane % gdr_n_pes());
+		of_all = gdr_ballot(0xffffffff, far);
+		got = far ? m->got[of_lane] : 0;
+		for (int p = first; of_all; p++, of_all >>= 1) {
+			uint32_t n = gdr_shfl_u32(0xffffffff, got, (unsigned)(p - first));
 
-			for (; next < got; next += (uint32_t)all) {
+			if (!(of_all & 1))
+				continue;
+			for (; next < n; next += (uint32_t)all) {
 				one = combine_token(m, p, next);
 				ret = ret ? ret : one;
 			}
-			next -= got;
+			next -= n;
 			if (p % all == me && gdr_lane_id() == 0) {
 				one = gdr_signal_add(&m->came[m->local * gdr_my_pe() + p / gdr_n_pes()], 1,
 						     p % gdr_n_pes());
@@ -235,29 +271,53 @@ GDR_DEVICE int combine_send(const struct moe *m)
 	return ret;
 }
 
-/* One thread: all results of an expert are here. */
+/* One thread: all results of an expert are there. */
 GDR_DEVICE int combine_wait(const struct moe *m, int e)
 {
-	return gdr_signal_wait_until_from(&m->came[e], GDR_CMP_GE, m->due[e], e / m->local);
+	int pe = e / m->local;
+
+	if (is_mapped(m, pe))
+		return gdr_signal_wait_until_from(&m->ready[pe], GDR_CMP_GE, m->round, pe);
+	return gdr_signal_wait_until_from(&m->came[e], GDR_CMP_GE, m->due[e], pe);
 }
 
-/* A block: waits for the results of token t, each lane of its first warp for those of an expert. Returns, to all
- * threads, a status that is not 0. */
+/* What token t's k-th expert made of it: at the expert's PE if that is mapped, else what came back. */
+GDR_DEVICE const struct piece *result_of(const struct moe *m, int t, int k)
+{
+	int choice = t * m->topk + k, e = m->expert[choice], pair = e % m->local * gdr_n_pes() + gdr_my_pe();
+	const void *made = gdr_ptr(made_result(m, pair, m->slot[choice]), e / m->local);
+
+	return (const struct piece *)(made ? made : m->back + (size_t)choice * (size_t)m->hidden);
+}
+
+/* Of a block, in its shared memory. */
+struct combined {
+	int status; /* of sample_of_first */
+	const struct piece *result[MAX_TOPK];
+};
+
+/* A block: waits for the results of token t, each lane of its first warp for those of an expert, and notes where they
+ * lie. Returns, to all threads, a status that is not 0. */
 GDR_DEVICE int combine_wait_token(const struct moe *m, int t)
 {
+	struct combined *c = (struct combined *)gdr_shared();
 	int k = (int)gdr_thread_id(), ret = k < m->topk ? combine_wait(m, m->expert[t * m->topk + k]) : 0;
 
 	if (warp() == 0)
 		ret = -(int)warp_max((uint32_t)-ret);
+	gdr_sync_block(); /* all have read those of the token before */
+	if (k < m->topk)
+		c->result[k] = result_of(m, t, k);
 	return sample_of_first(ret);
 }
 
-/* A block: adds up the results of token t, in the order of its experts. */
+/* A block: adds up the results of token t, in the order of its experts. A load behind the last one reads that again, so
+ * that no load waits for the one before. */
 GDR_DEVICE void combine_add(const struct moe *m, int t)
 {
+	const struct combined *c = (const struct combined *)gdr_shared();
 	const float *weight = m->weight + t * m->topk;
-	int pieces = m->hidden / 8, last = (m->topk - 1) * pieces;
-	const struct piece *back = (const struct piece *)(const void *)m->back + (size_t)(t * m->topk) * (size_t)pieces;
+	int pieces = m->hidden / 8;
 	struct piece *y = (struct piece *)(void *)m->y + (size_t)t * (size_t)pieces;
 
 	for (int at = (int)gdr_thread_id(); at < pieces; at += (int)gdr_block_size()) {
@@ -266,7 +326,8 @@ GDR_DEVICE void combine_add(const struct moe *m, int t)
 		for (int k = 0; k < m->topk; k += DEEP) {
 			struct piece v[DEEP];
 
-			load_pieces(v, back + at, k * pieces, pieces, last + 1);
+			for (int i = 0; i < DEEP; i++)
+				v[i] = c->result[k + i < m->topk ? k + i : m->topk - 1][at];
 			for (int i = 0; i < DEEP; i++)
 				if (k + i < m->topk)
 					add_piece(sum, &v[i], weight[k + i]);
@@ -409,8 +470,10 @@ static int set_up(struct moe *m, const struct options *o)
 	m->weight = (float *)symmetric(choices, sizeof(float), &ret);
 	m->y = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
 	m->cast = (char *)symmetric(tokens, message_bytes(m), &ret);
+	m->slot = (uint32_t *)symmetric(choices, sizeof(uint32_t), &ret);
 	m->received = (char *)symmetric(pairs * tokens, message_bytes(m), &ret);
 	m->made = (uint16_t *)symmetric(pairs * tokens * hidden, sizeof(uint16_t), &ret);
+	m->ready = (uint64_t *)zeroed((size_t)gdr_host_n_pes(), sizeof(uint64_t), &ret);
 	m->back = (uint16_t *)symmetric(choices * hidden, sizeof(uint16_t), &ret);
 	m->count = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
 	m->arrived = (uint64_t *)zeroed(pairs, sizeof(uint64_t), &ret);
@@ -466,7 +529,7 @@ static int launch_round(struct moe *m, const struct options *o, struct sample_ma
 	if (!ret)
 		ret = sample_mark(&mark[2]);
 	if (!ret)
-		ret = gdr_collective_launch(combine, grid, block, sizeof(int), NULL, m);
+		ret = gdr_collective_launch(combine, grid, block, sizeof(struct combined), NULL, m);
 	return ret ? ret : sample_mark(&mark[3]);
 }
 
