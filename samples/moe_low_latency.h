@@ -90,24 +90,41 @@ GDR_DEVICE uint32_t count_choices(const struct moe *m, int expert, int n)
 	return warp_sum(sum);
 }
 
-/* A block: its part of token t as it is dispatched. */
-GDR_DEVICE void cast_token(const struct moe *m, int t)
+/* A warp: a group of a token as it is dispatched; of each lane four elements. */
+GDR_DEVICE void cast_part(const struct moe *m, int t, int group, uint64_t four)
 {
-	const uint16_t *x = m->x + (size_t)t * (size_t)m->hidden;
 	struct message *message = (struct message *)(m->cast + (size_t)t * message_bytes(m));
 	char *out = (char *)(message + 1);
-	int pieces = m->hidden / 8;
 
-	if (gdr_thread_id() == 0)
-		message->token = t;
-	for (int k = (int)gdr_thread_id(); k < m->topk; k += (int)gdr_block_size())
-		message->expert[k] = (int16_t)m->expert[t * m->topk + k];
 	if (m->fp8)
-		for (int g = warp(); g < m->hidden / GROUP; g += warps())
-			cast_group((uint8_t *)out + g * GROUP, (float *)(out + m->hidden) + g, x + g * GROUP);
+		cast_group((uint8_t *)out + group * GROUP, (float *)(out + m->hidden) + group, four);
 	else
-		for (int i = (int)gdr_thread_id(); i < pieces; i += (int)gdr_block_size())
-			((struct piece *)(void *)out)[i] = ((const struct piece *)(const void *)x)[i];
+		((uint64_t *)(void *)out)[group * GROUP / 4 + (int)gdr_lane_id()] = four;
+	if (group == 0 && gdr_lane_id() == 0)
+		message->token = t;
+	if (group == 0 && (int)gdr_lane_id() < m->topk)
+		message->expert[gdr_lane_id()] = (int16_t)m->expert[t * m->topk + (int)gdr_lane_id()];
+}
+
+/* A block: its tokens, one of as many as there are blocks, as they are dispatched. A load behind the last one reads the
+ * first again, so that no load waits for the one before. */
+GDR_DEVICE void cast_tokens(const struct moe *m)
+{
+	int block = (int)gdr_block_id(), grid = (int)gdr_grid_size(), groups = m->hidden / GROUP;
+	int parts = (m->tokens - block + grid - 1) / grid * groups;
+
+	for (int first = warp(); first < parts; first += DEEP * warps()) {
+		uint64_t four[DEEP];
+
+		for (int i = 0; i < DEEP; i++) {
+			int part = first + i * warps() < parts ? first + i * warps() : first;
+			const uint16_t *x = m->x + (size_t)(block + part / groups * grid) * (size_t)m->hidden;
+
+			four[i] = ((const uint64_t *)(const void *)x)[part % groups * 32 + (int)gdr_lane_id()];
+		}
+		for (int i = 0, part = first; i < DEEP && part < parts; i++, part += warps())
+			cast_part(m, block + part / groups * grid, part % groups, four[i]);
+	}
 }
 
 /* A warp: puts token t to its k-th expert, into the slot behind those of the choices before it. */
@@ -159,8 +176,7 @@ GDR_DEVICE int dispatch_send(const struct moe *m)
 		one = dispatch_count(m, e);
 		ret = ret ? ret : one;
 	}
-	for (int t = block; t < m->tokens; t += grid)
-		cast_token(m, t);
+	cast_tokens(m);
 	gdr_sync_block();
 	for (int i = warp(); block + i / m->topk * grid < m->tokens; i += warps()) {
 		one = dispatch_token(m, block + i / m->topk * grid, i % m->topk);
@@ -238,8 +254,7 @@ GDR_DEVICE int combine_tell(const struct moe *m)
  * all of them have some to send, however few each pair has. */
 GDR_DEVICE int combine_send(const struct moe *m)
 {
-	int pairs = m->local * gdr_n_pes(), all = grid_warps(), ret, one;
-	int me = warp() * (int)gdr_grid_size() + (int)gdr_block_id();
+	int pairs = m->local * gdr_n_pes(), all = grid_warps(), me = spread_warp(), ret, one;
 	uint32_t next = (uint32_t)me; /* of the pair's messages, the next one of this warp */
 
 	ret = me == 0 ? combine_tell(m) : 0;
@@ -290,63 +305,29 @@ GDR_DEVICE const struct piece *result_of(const struct moe *m, int t, int k)
 	return (const struct piece *)(made ? made : m->back + (size_t)choice * (size_t)m->hidden);
 }
 
-/* Of a block, in its shared memory. */
-struct combined {
-	int status; /* of sample_of_first */
-	const struct piece *result[MAX_TOPK];
-};
-
-/* A block: waits for the results of token t, each lane of its first warp for those of an expert, and notes where they
- * lie. Returns, to all threads, a status that is not 0. */
-GDR_DEVICE int combine_wait_token(const struct moe *m, int t)
+/* A warp: waits for the results of token t, and adds up the pieces of the result from `first` on. Each lane has an
+ * expert. */
+GDR_DEVICE int combine_add(const struct moe *m, int t, int first)
 {
-	struct combined *c = (struct combined *)gdr_shared();
-	int k = (int)gdr_thread_id(), ret = k < m->topk ? combine_wait(m, m->expert[t * m->topk + k]) : 0;
-
-	if (warp() == 0)
-		ret = -(int)warp_max((uint32_t)-ret);
-	gdr_sync_block(); /* all have read those of the token before */
-	if (k < m->topk)
-		c->result[k] = result_of(m, t, k);
-	return sample_of_first(ret);
-}
-
-/* A block: adds up the results of token t, in the order of its experts. A load behind the last one reads that again, so
- * that no load waits for the one before. */
-GDR_DEVICE void combine_add(const struct moe *m, int t)
-{
-	const struct combined *c = (const struct combined *)gdr_shared();
-	const float *weight = m->weight + t * m->topk;
-	int pieces = m->hidden / 8;
+	int lane = (int)gdr_lane_id(), has = lane < m->topk, choice = t * m->topk + (has ? lane : 0);
+	int ret = has ? combine_wait(m, m->expert[choice]) : 0, pieces = m->hidden / 8;
 	struct piece *y = (struct piece *)(void *)m->y + (size_t)t * (size_t)pieces;
 
-	for (int at = (int)gdr_thread_id(); at < pieces; at += (int)gdr_block_size()) {
-		float sum[8] = {0};
-
-		for (int k = 0; k < m->topk; k += DEEP) {
-			struct piece v[DEEP];
-
-			for (int i = 0; i < DEEP; i++)
-				v[i] = c->result[k + i < m->topk ? k + i : m->topk - 1][at];
-			for (int i = 0; i < DEEP; i++)
-				if (k + i < m->topk)
-					add_piece(sum, &v[i], weight[k + i]);
-		}
-		store_piece(y + at, sum);
-	}
+	gdr_sync_warp(0xffffffff); /* what each lane acquired, for all of them */
+	ret = -(int)warp_max((uint32_t)-ret);
+	if (!ret)
+		add_rows(y, has ? result_of(m, t, lane) : NULL, m->weight[choice], first + lane, pieces);
+	return ret;
 }
 
 GDR_KERNEL(combine, struct moe, m)
 {
-	int ret = combine_send(&m), first = 0;
+	int ret = combine_send(&m), parts = (m.hidden / 8 + 32 * DEEP - 1) / (32 * DEEP), first = 0;
 
 	if (ret)
 		m.status[gdr_block_id()] = ret;
-	for (int t = (int)gdr_block_id(); t < m.tokens && !first; t += (int)gdr_grid_size()) {
-		first = combine_wait_token(&m, t);
-		if (!first)
-			combine_add(&m, t);
-	}
+	for (int i = spread_warp(); i < m.tokens * parts && !first; i += grid_warps())
+		first = combine_add(&m, i / parts, i % parts * 32 * DEEP);
 	/* every expert is waited for, also those without tokens: the round is over then */
 	for (int e = (int)(gdr_block_id() + gdr_thread_id() * gdr_grid_size()); e < m.experts && !first;
 	     e += (int)(gdr_grid_size() * gdr_block_size()))
@@ -517,10 +498,10 @@ static int launch_round(struct moe *m, const struct options *o, struct sample_ma
 
 	m->phases = o->hook ? SEND : SEND | RECEIVE;
 	if (!ret)
-		ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
+		ret = gdr_collective_launch(dispatch, grid, block, 0, NULL, m);
 	if (!ret && o->hook) { /* what needs no tokens of others would be launched here */
 		m->phases = RECEIVE;
-		ret = gdr_collective_launch(dispatch, grid, block, sizeof(int), NULL, m);
+		ret = gdr_collective_launch(dispatch, grid, block, 0, NULL, m);
 	}
 	if (!ret)
 		ret = sample_mark(&mark[1]);
@@ -529,7 +510,7 @@ static int launch_round(struct moe *m, const struct options *o, struct sample_ma
 	if (!ret)
 		ret = sample_mark(&mark[2]);
 	if (!ret)
-		ret = gdr_collective_launch(combine, grid, block, sizeof(struct combined), NULL, m);
+		ret = gdr_collective_launch(combine, grid, block, 0, NULL, m);
 	return ret ? ret : sample_mark(&mark[3]);
 }
 

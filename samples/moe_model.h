@@ -4,6 +4,8 @@
 #ifndef MOE_MODEL_H
 #define MOE_MODEL_H
 
+#include <gdr/threads.h>
+
 #include "sample.h"
 
 #include "moe_numbers.h"
@@ -34,6 +36,12 @@ GDR_DEVICE int grid_warps(void)
 	return (int)gdr_grid_size() * warps();
 }
 
+/* The number of this warp in the grid, blocks before warps: so few units of work spread over the blocks. */
+GDR_DEVICE int spread_warp(void)
+{
+	return warp() * (int)gdr_grid_size() + (int)gdr_block_id();
+}
+
 /* Of all lanes of the warp, for all. */
 GDR_DEVICE uint32_t warp_sum(uint32_t v)
 {
@@ -52,10 +60,9 @@ GDR_DEVICE uint32_t warp_max(uint32_t v)
 	return v;
 }
 
-/* A warp: 128 elements, from q on, and their scale; four of each lane. */
-GDR_DEVICE void cast_group(uint8_t *q, float *scale, const uint16_t *x)
+/* A warp: 128 elements, from q on, and their scale; of each lane four, as BF16. */
+GDR_DEVICE void cast_group(uint8_t *q, float *scale, uint64_t four)
 {
-	uint64_t four = ((const uint64_t *)(const void *)x)[gdr_lane_id()];
 	uint32_t largest = 0, out = 0; /* the bits of floats that are not negative are in their order */
 	float s;
 
@@ -65,12 +72,12 @@ GDR_DEVICE void cast_group(uint8_t *q, float *scale, const uint16_t *x)
 		largest = bits > largest ? bits : largest;
 	}
 	largest = warp_max(largest);
-	s = largest ? bits_float(largest) / FP8_MAX : 1.0f;
+	s = fp8_factor(bits_float(largest));
 	for (int i = 0; i < 4; i++)
-		out |= (uint32_t)fp8_of(bf16_float((uint16_t)(four >> 16 * i)) / s) << 8 * i;
+		out |= (uint32_t)fp8_of(bf16_float((uint16_t)(four >> 16 * i)) * s) << 8 * i;
 	((uint32_t *)(void *)q)[gdr_lane_id()] = out;
 	if (gdr_lane_id() == 0)
-		*scale = s;
+		*scale = fp8_scale(bits_float(largest));
 }
 
 /* What has 16 bytes: 8 elements. */
@@ -78,12 +85,12 @@ struct piece {
 	uint32_t w[4];
 } __attribute__((aligned(16)));
 
-/* DEEP pieces, `step` apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so
- * that no load waits for the one before. */
-GDR_DEVICE void load_pieces(struct piece *v, const struct piece *p, int at, int step, int pieces)
+/* DEEP pieces, 32 apart from `at` on, of which there are `pieces`: a load behind the last one reads that again, so that
+ * no load waits for the one before. */
+GDR_DEVICE void load_pieces(struct piece *v, const struct piece *p, int at, int pieces)
 {
 	for (int i = 0; i < DEEP; i++)
-		v[i] = p[at + step * i < pieces ? at + step * i : pieces - 1];
+		v[i] = p[at + 32 * i < pieces ? at + 32 * i : pieces - 1];
 }
 
 /* Adds a piece by its weight. */
@@ -102,6 +109,42 @@ GDR_DEVICE void store_piece(struct piece *p, const float *sum)
 	for (int i = 0; i < 4; i++)
 		v.w[i] = bf16_of(sum[2 * i]) | (uint32_t)bf16_of(sum[2 * i + 1]) << 16;
 	*p = v;
+}
+
+/* A warp: lane's row, for all. */
+GDR_DEVICE const struct piece *row_of_lane(const struct piece *row, int lane)
+{
+	return (const struct piece *)(uintptr_t)gdr_shfl_u64(0xffffffff, (uintptr_t)row, (unsigned)lane);
+}
+
+/* A warp: DEEP times 32 pieces of y, from `at` of this lane on. They are the sum of the rows that lanes have, lane 0 in
+ * any case, in their order and each by its lane's weight. While the pieces of one row are added, those of the next are
+ * under way. */
+GDR_DEVICE void add_rows(struct piece *y, const struct piece *row, float weight, int at, int pieces)
+{
+	uint32_t left = gdr_ballot(0xffffffff, row != NULL);
+	struct piece v[DEEP], next[DEEP];
+	float sum[DEEP][8] = {{0}};
+	int k = 0;
+
+	load_pieces(v, row_of_lane(row, 0), at, pieces);
+	for (left &= ~1u; left; left &= ~(1u << k)) {
+		float by = gdr_shfl_f32(0xffffffff, weight, (unsigned)k);
+
+		while (!(left >> k & 1))
+			k++;
+		load_pieces(next, row_of_lane(row, k), at, pieces);
+		for (int i = 0; i < DEEP; i++) {
+			add_piece(sum[i], &v[i], by);
+			v[i] = next[i];
+		}
+	}
+	weight = gdr_shfl_f32(0xffffffff, weight, (unsigned)k);
+	for (int i = 0; i < DEEP; i++) {
+		add_piece(sum[i], &v[i], weight);
+		if (at + 32 * i < pieces)
+			store_piece(y + at + 32 * i, sum[i]);
+	}
 }
 
 /* What an expert makes of an element; stands for its matrices. */
@@ -156,15 +199,14 @@ static void route(const struct options *o, int pe, long round, int32_t *expert, 
 static void serial_cast(const struct options *o, int pe, int t, float *out)
 {
 	for (int g = 0; g < (int)o->hidden; g += GROUP) {
-		float largest = 0, s;
+		float largest = 0;
 
 		for (int i = g; i < g + GROUP; i++) {
 			out[i] = bf16_float(token_element(pe, t, i));
 			largest = out[i] > largest ? out[i] : -out[i] > largest ? -out[i] : largest;
 		}
-		s = largest > 0 ? largest / FP8_MAX : 1.0f;
 		for (int i = g; i < g + GROUP && o->fp8; i++)
-			out[i] = fp8_float(fp8_of(out[i] / s)) * s;
+			out[i] = fp8_float(fp8_of(out[i] * fp8_factor(largest))) * fp8_scale(largest);
 	}
 }
 

@@ -37,21 +37,27 @@ GDR_BOTH float bf16_float(uint16_t b)
 	return bits_float((uint32_t)b << 16);
 }
 
-/* Saturates. Below 2^-6 the numbers are multiples of 2^-9. */
+/* Saturates. Below 2^-6 the numbers are multiples of 2^-9, which is what a float can hold from 2^14 on. */
 GDR_BOTH uint8_t fp8_of(float f)
 {
-	uint32_t bits = float_bits(f) & 0x7fffffff, sign = float_bits(f) >> 24 & 0x80, code;
-	float units = bits_float(bits) * 512.0f, rest;
+	uint32_t bits = float_bits(f) & 0x7fffffff, sign = float_bits(f) >> 24 & 0x80;
+	uint32_t small = float_bits(bits_float(bits) + 16384.0f) - float_bits(16384.0f);
+	uint32_t code = bits_float(bits) < 0x1p-6f ? small
+						   : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - ((127 - 7) << 3);
 
-	if (units < 8.0f) {
-		code = (uint32_t)units;
-		rest = units - (float)code;
-		code += rest > 0.5f || (rest == 0.5f && (code & 1));
-	} else {
-		code = ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - ((127 - 7) << 3);
-		code = bits_float(bits) >= FP8_MAX || code > 0x7e ? 0x7e : code;
-	}
-	return (uint8_t)(sign | code);
+	return (uint8_t)(sign | (code > 0x7e ? 0x7e : code));
+}
+
+/* By what numbers are multiplied before they are cast, and after, if the largest of them is this one: it becomes
+ * FP8_MAX. Where it is so small that the factor might not be a float, all become 0. */
+GDR_BOTH float fp8_factor(float largest)
+{
+	return largest > 0x1p-100f ? FP8_MAX / largest : 1.0f;
+}
+
+GDR_BOTH float fp8_scale(float largest)
+{
+	return largest > 0x1p-100f ? largest / FP8_MAX : 1.0f;
 }
 
 GDR_BOTH float fp8_float(uint8_t q)

@@ -23,8 +23,6 @@
 #ifndef MOE_THROUGHPUT_H
 #define MOE_THROUGHPUT_H
 
-#include <gdr/threads.h>
-
 #include "moe_model.h"
 
 enum {
@@ -224,12 +222,6 @@ GDR_DEVICE int await_rows(const struct flow *f, int pe, int chunk)
 	return await(f, &f->arrived[pe * f->chunks + chunk], here == gdr_my_pe() ? pe : here);
 }
 
-/* The first unit of a sender, blocks before warps so that few units spread, and how many senders there are. */
-GDR_DEVICE int first_unit(void)
-{
-	return warp() * (int)gdr_grid_size() + (int)gdr_block_id();
-}
-
 GDR_DEVICE int all_senders(void)
 {
 	return (int)gdr_grid_size() * senders();
@@ -240,9 +232,9 @@ GDR_DEVICE int dispatch_own(const struct flow *f)
 {
 	int me = gdr_my_pe(), n = gdr_n_pes(), targets = f->node - 1 + n / f->node - 1, ret = 0;
 
-	for (int i = first_unit(); i < n - 1 && !ret; i += all_senders())
+	for (int i = spread_warp(); i < n - 1 && !ret; i += all_senders())
 		ret = send_choices(f, (me + 1 + i) % n);
-	for (int i = first_unit(); i < f->chunks * targets && !ret; i += all_senders())
+	for (int i = spread_warp(); i < f->chunks * targets && !ret; i += all_senders())
 		ret = dispatch_chunk(f, me, i / targets, target(f, i % targets));
 	return ret;
 }
@@ -253,7 +245,7 @@ GDR_DEVICE int dispatch_forward(const struct flow *f)
 {
 	int near = f->node - 1, each = near * (gdr_n_pes() / f->node - 1), ret = 0;
 
-	for (int i = first_unit(); i < f->chunks * each && !ret; i += all_senders()) {
+	for (int i = spread_warp(); i < f->chunks * each && !ret; i += all_senders()) {
 		int owner = target(f, near + i % each / near), chunk = i / each;
 
 		ret = await(f, &f->known[owner], owner);
@@ -268,7 +260,7 @@ GDR_DEVICE int combine_sums(const struct flow *f)
 {
 	int me = gdr_my_pe(), n = gdr_n_pes(), ret = 0;
 
-	for (int i = first_unit(); i < f->chunks * (n - 1) && !ret; i += all_senders())
+	for (int i = spread_warp(); i < f->chunks * (n - 1) && !ret; i += all_senders())
 		ret = combine_chunk(f, i / (n - 1), (me + 1 + i % (n - 1)) % n);
 	return ret;
 }
@@ -322,44 +314,18 @@ GDR_DEVICE const struct piece *partial(const struct flow *f, int t, int pe)
 	return (const struct piece *)(const void *)(of + (size_t)row_of(f, pe, t) * (size_t)f->hidden);
 }
 
-/* A warp: DEEP times 32 pieces of token t's result, from `at` of this lane on. While the sums of one PE are added,
- * those of the next are under way. */
-GDR_DEVICE void add_partials(const struct flow *f, int t, int pe, int at)
-{
-	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden), v[DEEP], next[DEEP];
-	uint32_t left = gdr_ballot(0xffffffff, pe >= 0);
-	int pieces = f->hidden / 8, k = 0;
-	float sum[DEEP][8] = {{0}};
-
-	load_pieces(v, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, 0)), at, 32, pieces);
-	for (left &= ~1u; left; left &= ~(1u << k)) {
-		while (!(left >> k & 1))
-			k++;
-		load_pieces(next, partial(f, t, (int)gdr_shfl_u32(0xffffffff, (uint32_t)pe, (unsigned)k)), at, 32,
-			    pieces);
-		for (int i = 0; i < DEEP; i++) {
-			add_piece(sum[i], &v[i], 1.0f);
-			v[i] = next[i];
-		}
-	}
-	for (int i = 0; i < DEEP; i++) {
-		add_piece(sum[i], &v[i], 1.0f);
-		if (at + 32 * i < pieces)
-			store_piece(y + at + 32 * i, sum[i]);
-	}
-}
-
 /* A warp: waits for the partial sums of token t, and adds them up. */
 GDR_DEVICE int combine_token_sums(const struct flow *f, int t)
 {
-	int pe = pe_of_lane(f, t), lane = (int)gdr_lane_id(), ret = 0;
+	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden);
+	int pe = pe_of_lane(f, t), lane = (int)gdr_lane_id(), pieces = f->hidden / 8, ret = 0;
 
 	if (pe >= 0 && pe != gdr_my_pe())
 		ret = gdr_signal_wait_until_from(&f->came[pe * f->chunks + t / f->chunk], GDR_CMP_GE, f->round, pe);
 	gdr_sync_warp(0xffffffff); /* what each lane acquired, for all of them */
 	ret = -(int)warp_max((uint32_t)-ret);
-	for (int first = 0; first < f->hidden / 8 && !ret; first += 32 * DEEP)
-		add_partials(f, t, pe, first + lane);
+	for (int first = 0; first < pieces && !ret; first += 32 * DEEP)
+		add_rows(y, pe < 0 ? NULL : partial(f, t, pe), 1.0f, first + lane, pieces);
 	return ret;
 }
 
@@ -372,8 +338,10 @@ GDR_KERNEL(flow_cast, struct flow, f)
 		char *r = row(&f, row_of(&f, gdr_my_pe(), i / groups));
 		int g = i % groups;
 
+		const uint16_t *x = f.x + (size_t)(i / groups) * (size_t)f.hidden + g * GROUP;
+
 		cast_group((uint8_t *)r + g * GROUP, (float *)(void *)(r + f.hidden) + g,
-			   f.x + (size_t)(i / groups) * (size_t)f.hidden + g * GROUP);
+			   ((const uint64_t *)(const void *)x)[gdr_lane_id()]);
 	}
 }
 

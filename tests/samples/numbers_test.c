@@ -40,6 +40,9 @@ static void test_fp8(void **state)
 	assert_true(fp8_float(0x7e) == FP8_MAX);
 	expect_fp8(FP8_MAX, 0x7e);
 	expect_fp8(1e30f, 0x7e);
+	assert_true(fp8_factor(448.0f * 8) == 0.125f && fp8_scale(448.0f * 8) == 8.0f);
+	for (float largest = 0x1p-149f; largest < 0x1p127f; largest *= 2) /* below it, what becomes 0 */
+		expect_fp8(largest * fp8_factor(largest), largest > 0x1p-100f ? 0x7e : 0);
 }
 
 static void test_bf16(void **state)
