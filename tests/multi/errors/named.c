@@ -94,15 +94,21 @@ static void self(uint64_t *sig)
 
 static void circle(uint64_t *sig)
 {
-	struct wait a = {sig, (multi_pe + 1) % multi_n, (int *)multi_shared_new(sizeof(int))};
+	int *got = (int *)gdr_calloc(2, sizeof(int)), its = 0; /* got[1]: another PE's */
+	struct wait a = {sig, (multi_pe + 1) % multi_n, got};
 
+	CHECK(got);
 	said_begin();
 	CHECK_OK(gdr_launch(wait_from, 1, 1, 0, NULL, &a));
 	CHECK_OK(gdr_stream_sync(NULL));
-	multi_sleep_us(500000); /* what the others wait for comes before gdr_finalize */
+	/* A PE in gdr_finalize would be blamed instead, so all waits end first. One that cannot be asked has left. */
+	for (int pe = 0; pe < multi_n; pe++)
+		for (its = 0; !its && !gdr_host_get(&got[1], &got[0], sizeof(int), pe); multi_sleep_us(1000))
+			CHECK_OK(gdr_memcpy(&its, &got[1], sizeof(its)));
 	said_expect("wait for each other", NULL);
 	CHECK(strstr(said_buf, "look at what each of them waits for") && !strstr(said_buf, "raise GDR_TIMEOUT"));
-	CHECK_EQ(*a.got, -GDR_ETIMEOUT);
+	CHECK_OK(gdr_memcpy(&its, &got[0], sizeof(its)));
+	CHECK_EQ(its, -GDR_ETIMEOUT);
 }
 
 static void differ(void)
