@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from ._library import Attr, lib, said
+from . import _interrupt
+from ._library import Attr, give_up, lib, said
 
 UNIQUEID_BYTES = 128
 
@@ -30,6 +31,7 @@ def init(heap_size: int = 0, transports: str | None = None, uniqueid: bytes | No
     keep = ctypes.create_string_buffer(uniqueid, UNIQUEID_BYTES) if uniqueid else None
     a = Attr(ctypes.sizeof(Attr), heap_size, transports.encode() if transports else None, None,
              ctypes.cast(keep, ctypes.c_char_p) if keep else None, pe, n_pes, None, 0)
+    _interrupt.watch(give_up)
     said("init", lib.gdr_init_attr(ctypes.byref(a)))
     global jobs
     jobs += 1

@@ -6,6 +6,8 @@ import ctypes
 import os
 import re
 
+from . import _interrupt
+
 # What libgdr is linked with, and Debian's package of it.
 _PACKAGES = {"libpmix.so": "libpmix2", "libibverbs.so": "libibverbs1", "libmlx5.so": "ibverbs-providers",
              "libgdr.so": "libgdr0"}
@@ -72,6 +74,13 @@ class Attr(ctypes.Structure):
                 ("n_pes", ctypes.c_int), ("mpi_comm", ctypes.c_void_p), ("ctx_queues", ctypes.c_uint)]
 
 
+# What may wait for other PEs.
+_WAITS = ("gdr_barrier_all", "gdr_calloc", "gdr_finalize", "gdr_free", "gdr_host_get", "gdr_host_put", "gdr_host_quiet",
+          "gdr_init_attr", "gdr_malloc", "gdr_symmetric_register", "gdr_symmetric_unregister", "gdr_team_create",
+          "gdr_team_destroy", "gdr_team_join", "gdr_team_split_strided", "gdri_host_call", "gdri_request_now",
+          "gdri_request_on_stream")
+
+
 def _declare() -> None:
     p, i, z = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
     for name, result, *args in (
@@ -89,6 +98,8 @@ def _declare() -> None:
             ("gdri_torch_limit", ctypes.c_uint64, ctypes.c_uint64)):
         f = getattr(lib, name)
         f.restype, f.argtypes = result, args
+    for name in _WAITS:
+        setattr(lib, name, _interrupt.watched(getattr(lib, name)))
 
 
 _declare()
@@ -99,3 +110,8 @@ def said(call: str, status: int) -> int:
     if status < 0:
         raise Error(call, status)
     return status
+
+
+def give_up() -> bool:
+    """Ends all waits of this PE, and with them the job; False: there is none."""
+    return lib.gdr_host_my_pe() >= 0 and not lib.gdr_abort_waits()
