@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <stdio.h>
+
 #include "host/host.h"
 #include "runtime/core/log.h"
 #include "runtime/cuda/cuda_state.h"
 #include "runtime/diag/errors.h"
 #include "runtime/diag/fault.h"
 #include "runtime/path/devstate.h"
+
+/* For Python's exceptions: the last error that this thread logged, once. "": none since it was asked before. */
+GDR_API void gdri_error_text(char *text, size_t room);
+
+void gdri_error_text(char *text, size_t room)
+{
+	snprintf(text, room, "%s", gdri_log_last_error());
+	gdri_log_clear_error();
+}
 
 int gdr_host_status(void)
 {

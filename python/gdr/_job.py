@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from . import _interrupt
-from ._library import Attr, give_up, lib, said
+from ._library import Attr, Error, give_up, lib, records, said, text
 
 UNIQUEID_BYTES = 128
 
@@ -38,8 +38,13 @@ def init(heap_size: int = 0, transports: str | None = None, uniqueid: bytes | No
 
 
 def finalize() -> None:
-    """Collective. The symmetric memory is gone behind it: views of arrays must not be used any more."""
-    said("finalize", lib.gdr_finalize())
+    """Collective. The symmetric memory is gone behind it, also behind an Error: views of arrays must not be used any more. An
+    Error says what failed in the job, if the program caught it then: other PEs were not waited for."""
+    failed = records()  # which go with the job
+    status = lib.gdr_finalize()
+    if status < 0:
+        of = [text(r) for r in failed if r.status == status]
+        raise Error("finalize", status, f"the job has ended without waiting for other PEs, since {of[0]}" if of else "")
 
 
 def my_pe() -> int:

@@ -45,24 +45,41 @@ class Record(ctypes.Structure):
 _told_ns = 0
 
 
-def _record(status: int) -> str:
-    """What the newest record of this status says, once: an error that leaves none has not the words of an earlier one."""
-    global _told_ns
+def records(status: int | None = None) -> list[Record]:
+    """Of the job, of a status or all, by time."""
     n = lib.gdr_errors(None, 0) if lib.gdr_host_my_pe() >= 0 else 0  # else there is no job that has records
-    records = (Record * max(n, 0))()
-    new = [r for r in records[:lib.gdr_errors(records, n)] if r.status == status and r.time_ns > _told_ns] if n > 0 else []
-    if not new:
-        return ""
-    newest = max(new, key=lambda r: r.time_ns)
-    _told_ns = newest.time_ns
-    return f" ({newest.text.decode(errors='replace')})"
+    if n <= 0:
+        return []
+    every = (Record * n)()
+    of = [r for r in every[:lib.gdr_errors(every, n)] if status in (None, r.status)]
+    return sorted(of, key=lambda r: r.time_ns)
+
+
+def _why(status: int) -> str:
+    """What the newest record of this status says, once, for an error that leaves none has not the words of an earlier one; else
+    what the library logged."""
+    global _told_ns
+    logged = ctypes.create_string_buffer(512)
+    lib.gdri_error_text(logged, len(logged))
+    new = [r for r in records(status) if r.time_ns > _told_ns]
+    if new:
+        _told_ns = new[-1].time_ns
+    return text(new[-1]) if new else logged.value.decode(errors="replace")
+
+
+def text(record: Record) -> str:
+    said: bytes = record.text
+    return said.decode(errors="replace")
 
 
 class Error(RuntimeError):
-    """A call of the library that failed. The text names the call and why, and the peer where one is to blame."""
+    """A call of the library that failed. The text names the call and why, as the library's log does, and the peer where one is
+    to blame."""
 
-    def __init__(self, call: str, status: int):
-        super().__init__(f"{call}: {lib.gdr_strerror(status).decode()}{_record(status)}")
+    def __init__(self, call: str, status: int, before: str = ""):
+        """before: why, where the library does not say it at this call"""
+        why = _why(status) or before
+        super().__init__(f"{call}: {lib.gdr_strerror(status).decode()}" + (f" ({why})" if why else ""))
         self.status = status
         """-GDR_E*, of gdr/status.h"""
 
@@ -88,7 +105,8 @@ def _declare() -> None:
             ("gdr_malloc", p, z), ("gdr_calloc", p, z, z), ("gdr_free", i, p), ("gdr_host_ptr", p, p, i),
             ("gdr_host_put", i, p, p, z, i), ("gdr_host_get", i, p, p, z, i), ("gdr_symmetric_register", p, p, z),
             ("gdr_symmetric_unregister", i, p), ("gdr_get_uniqueid", i, ctypes.c_char_p),
-            ("gdri_request_now", i, p, p), ("gdri_host_call", i, p, ctypes.c_uint64, p), ("gdri_request_on_stream", i, p, p),
+            ("gdri_request_now", i, p, p), ("gdri_error_text", None, ctypes.c_char_p, z),
+            ("gdri_host_call", i, p, ctypes.c_uint64, p), ("gdri_request_on_stream", i, p, p),
             ("gdr_team_split_strided", i, i, i, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_create", i, i, ctypes.POINTER(i), i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
             ("gdr_team_join", i, ctypes.c_uint64, i, i, p, ctypes.c_long, ctypes.POINTER(ctypes.c_int32)),
