@@ -147,7 +147,7 @@ class Array:
 
     def at(self, pe: int) -> int | None:
         """The address at which this PE sees those of pe; None where it is reached through the NIC alone."""
-        address: int | None = lib.gdr_host_ptr(self.ptr, pe)
+        address: int | None = lib.gdr_host_ptr(self.ptr, _job.checked(pe))
         return address
 
     def free(self) -> None:

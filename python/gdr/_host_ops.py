@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import array
 import ctypes
-import struct
-from typing import Any, Sequence, Union
+from typing import Any, Sequence
 
 from . import _requests as rq
 from ._array import Array
+from ._job import checked
 from ._library import Error, lib, said
-from ._transfer import _local
+from ._transfer import Number, _local, bits_of, number_of
 
-Number = Union[int, float]
 _ETIMEOUT, _NO_LIMIT = -20, (1 << 64) - 1
 _KINDS = {"set": 0, "fetch": 1, "add": 2, "swap": 3, "compare_swap": 4, "and": 5, "or": 6, "xor": 7}  # enum gdri_amo
 _COMBINE = 1 << 16
@@ -25,18 +24,6 @@ def _call(what: int, to: Any = None, limit_ns: int = _NO_LIMIT, **fields: Any) -
     return int(lib.gdri_host_call(ctypes.byref(q), limit_ns, to))
 
 
-def _bits(a: Array, value: Number) -> int:
-    try:
-        return int.from_bytes(struct.pack("<" + a._format, value), "little")
-    except struct.error as e:
-        raise ValueError(f"{value} is no {a.dtype}: {e}") from e
-
-
-def _number(a: Array, bits: ctypes.Array[ctypes.c_char]) -> Number:
-    value: Number = struct.unpack_from("<" + a._format, bits.raw)[0]
-    return value
-
-
 def _one(call: str, a: Array) -> int | None:
     if a.n < 1:
         raise ValueError(f"{call}: an array without elements")
@@ -45,14 +32,14 @@ def _one(call: str, a: Array) -> int | None:
 
 def p(dst: Array, value: Number, pe: int) -> None:
     """The first element of dst at pe becomes value, by the next quiet(). Floats of 16 bits: their bits, here and in g()."""
-    said("p", _call(rq.P, dst=_one("p", dst), n=1, size=dst.itemsize, pe=pe, value=(_bits(dst, value), 0)))
+    said("p", _call(rq.P, dst=_one("p", dst), n=1, size=dst.itemsize, pe=checked(pe), value=(bits_of(dst, value), 0)))
 
 
 def g(src: Array, pe: int) -> Number:
     """The first element of src at pe."""
     bits = ctypes.create_string_buffer(16)
-    said("g", _call(rq.G, bits, src=_one("g", src), n=1, size=src.itemsize, pe=pe))
-    return _number(src, bits)
+    said("g", _call(rq.G, bits, src=_one("g", src), n=1, size=src.itemsize, pe=checked(pe)))
+    return number_of(src, bits.raw)
 
 
 def _strided(call: str, what: int, array: Array, step: int, other: Any, other_step: int, n: int, block: int, pe: int,
@@ -65,7 +52,7 @@ def _strided(call: str, what: int, array: Array, step: int, other: Any, other_st
     address, keep = _local(call, Array(None, others, array.dtype, False), other, not is_put)
     dst, src = (array.ptr, address) if is_put else (address, array.ptr)
     steps = rq.Strided(*((step, other_step) if is_put else (other_step, step)), max(block, 1))
-    said(call, _call(what, dst=dst, src=src, n=n if block else 0, size=array.itemsize, pe=pe, strided=steps))
+    said(call, _call(what, dst=dst, src=src, n=n if block else 0, size=array.itemsize, pe=checked(pe), strided=steps))
     del keep
 
 
@@ -88,8 +75,8 @@ def _atomic(call: str, what: int, word: Array, op: str, value: Number, cond: Num
         kind = _COMBINE | rq.code(word, {"add": "sum"}.get(op, op))
     elif kind > 4:
         rq.code(word, op)  # refuses floats
-    said(call, _call(what, old, dst=_one(call, word), n=1, size=word.itemsize, pe=pe,
-                     atomic=rq.Atomic(_bits(word, value), _bits(word, cond), kind)))
+    said(call, _call(what, old, dst=_one(call, word), n=1, size=word.itemsize, pe=checked(pe),
+                     atomic=rq.Atomic(bits_of(word, value), bits_of(word, cond), kind)))
 
 
 def atomic(word: Array, op: str, value: Number, pe: int) -> None:
@@ -107,7 +94,7 @@ def atomic_fetch(word: Array, op: str = "fetch", value: Number = 0, pe: int = 0,
         raise ValueError(f"atomic_fetch: there is no operation {op!r}: fetch, swap, compare_swap, add, min, max, and, or, xor")
     old = ctypes.create_string_buffer(16)
     _atomic("atomic_fetch", rq.FETCH_AMO, word, op, value, cond, pe, old)
-    return _number(word, old)
+    return number_of(word, old.raw)
 
 
 def _look(call: str, words: Array, cmp: int, value: Number | Sequence[Number], how: str, skip: Sequence[Any] | None,
@@ -118,11 +105,14 @@ def _look(call: str, words: Array, cmp: int, value: Number | Sequence[Number], h
     for name, x in ("value", None if one else value), ("skip", skip):
         if x is not None and len(x) != words.n:  # type: ignore[arg-type]
             raise ValueError(f"{call}: {name} is of {len(x)} words, there are {words.n}")  # type: ignore[arg-type]
-    values = None if one else array.array(words._format, value)  # type: ignore[arg-type]
+    try:
+        values = None if one else array.array(words._format, value)  # type: ignore[arg-type]
+    except OverflowError as e:
+        raise ValueError(f"{call}: value {value} is not of {words.dtype}: {e}") from e
     skips = None if skip is None else array.array("i", [bool(s) for s in skip])
     indices, found = (ctypes.c_size_t * max(words.n, 1))(), ctypes.c_size_t()
     wait = rq.Wait(words=words.ptr, skip=skips and skips.buffer_info()[0], values=values and values.buffer_info()[0],
-                   value=_bits(words, value) if one else 0, cmp=cmp, is_signed=words._class,  # type: ignore[arg-type]
+                   value=bits_of(words, value) if one else 0, cmp=cmp, is_signed=words._class,  # type: ignore[arg-type]
                    set=_HOW[how] | (0 if one else _VECTOR) | (_TEST if is_test else 0))
     ret = _call(rq.WAIT, ctypes.byref(found), limit_ns, n=words.n, size=words.itemsize, wait=wait,
                 dst=ctypes.addressof(indices))
@@ -140,7 +130,10 @@ def wait(words: Array, cmp: int, value: Number | Sequence[Number], how: str = "a
     """Waits until own words are EQ, NE, GT, GE, LT or LE value: one for all, or one for each. how: "all" (returns whether they
     are), "any" (the index of one, or None), "some" (a list of indices, at least one). skip: where true, that word does not
     count. limit: seconds, behind which it returns False, None or []; an Error after GDR_TIMEOUT."""
-    return _look("wait", words, cmp, value, how, skip, _NO_LIMIT if limit is None else int(limit * 1e9), False)
+    if limit is not None and not limit >= 0:  # nor no number
+        raise ValueError(f"wait: a limit of {limit} s")
+    limit_ns = _NO_LIMIT if limit is None else int(min(limit, 1e9) * 1e9)
+    return _look("wait", words, cmp, value, how, skip, limit_ns, False)
 
 
 def test(words: Array, cmp: int, value: Number | Sequence[Number], how: str = "all", skip: Sequence[Any] | None = None) -> Any:

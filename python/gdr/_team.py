@@ -82,6 +82,8 @@ class Team:
         for name, array, least in ("dst", dst, n if into is None else into), ("src", src, n if of is None else of):
             if array.n < least:
                 raise ValueError(f"{call}: {name} has {array.n} elements of {array.dtype}, {least} are needed")
+        if not 0 <= more.get("root", 0) < self.n_pes():
+            raise ValueError(f"{call}: root {more['root']} of a team of {self.n_pes()}")
         coll: Any = rq.Coll(**{"team": self.handle, "dst_step": 1, "src_step": 1, **more})
         rq.ask(call, stream, what, dst=dst.ptr, src=src.ptr, n=n, size=src.itemsize, coll=coll)
 

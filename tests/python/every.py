@@ -244,8 +244,35 @@ def sizes(me, n):
     wrong_size(t.reducescatter, a[:4], a[1:])
     if n > 1:
         wrong_size(t.alltoall, a, a[1:])
+    wraps(me, a, longs)
     longs.free()
     a.free()
+
+
+def wraps(me, a, longs):
+    """numbers that C's types would cut"""
+    words, t = gdr.zeros(4, "uint64"), gdr.world
+    for sig, value in (words, -1), (words, 1 << 64), (longs, 1 << 63), (longs, -(1 << 63) - 1), (words, 1.5):
+        for call in (lambda: gdr.put_signal(a, a, sig[:1], value, gdr.SET, me), lambda: gdr.signal(sig[:1], value, gdr.ADD, me),
+                     lambda: gdr.signal_wait(sig[:1], gdr.EQ, value), lambda: gdr.test(sig, gdr.EQ, value)):
+            wrong_size(call)
+    wrong_size(gdr.test, words, gdr.EQ, [1 << 64] * 4)
+    wrong_size(gdr.signal, gdr.Array(words.ptr, 1, "float64", False), 1, gdr.SET, me)
+    gdr.signal(longs[:1], -5, gdr.SET, me)
+    gdr.signal_wait(longs[:1], gdr.LT, 0)  # by its sign
+    gdr.signal(words[:1], (1 << 64) - 1, gdr.SET, me)
+    gdr.signal_wait(words[:1], gdr.GT, 1 << 63)
+    for limit in -1, -0.1, float("nan"):
+        wrong_size(gdr.wait, words, gdr.EQ, 3, "all", None, limit)
+    for pe in 1 << 32, -1:
+        for call in (lambda: gdr.put(a, a, pe, 0), lambda: gdr.get(a, a, pe, 0), lambda: gdr.signal(words, 1, gdr.SET, pe),
+                     lambda: gdr.put_signal(a, a, words, 1, gdr.SET, pe), lambda: gdr.p(a, 1, pe), lambda: gdr.g(a, pe),
+                     lambda: gdr.iput(a, a, 1, 1, 1, pe), lambda: gdr.iget(a, a, 1, 1, 1, pe),
+                     lambda: gdr.atomic(words, "add", 1, pe), lambda: gdr.atomic_fetch(words, pe=pe), lambda: a.at(pe),
+                     lambda: t.broadcast(longs, longs, pe)):
+            wrong_size(call)
+    gdr.barrier_all()
+    words.free()
 
 
 def errors(me, n):
@@ -256,10 +283,10 @@ def errors(me, n):
     except ValueError:
         pass
     try:
-        gdr.signal(word, 1, gdr.SET, n)
-        raise AssertionError("no such PE")
+        gdr.signal(word, 1, 7, me)
+        raise AssertionError("no such operation")
     except gdr.Error as e:
-        assert e.status < 0 and "signal" in str(e)
+        assert e.status < 0 and str(e).startswith("signal: ") and "there is no signal operation 7" in str(e), e
     try:
         a.memory if gdr.on_gpu() else a.__cuda_array_interface__
         raise AssertionError("the other kind of memory")
