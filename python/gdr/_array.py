@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 import sys
 import weakref
-from typing import Any, Sequence, Union
+from typing import Any, NoReturn, Sequence, SupportsIndex, Union
 
 from . import _dlpack, _job, _memory
 from ._job import my_pe, on_gpu
@@ -17,21 +18,29 @@ TYPES = {"int8": ("b", "<i1", 1), "uint8": ("B", "<u1", 0), "int16": ("h", "<i2"
          "int32": ("i", "<i4", 1), "uint32": ("I", "<u4", 0), "int64": ("q", "<i8", 1), "uint64": ("Q", "<u8", 0),
          "float16": ("H", "<f2", 2), "bfloat16": ("H", "<V2", 3), "float32": ("f", "<f4", 2),
          "float64": ("d", "<f8", 2)}
-Shape = Union[int, Sequence[int]]
+Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
 
 
-def _type(dtype: str) -> tuple[str, str, int]:
-    if dtype not in TYPES:
-        raise ValueError(f"there is no type {dtype!r}: {', '.join(TYPES)}")
-    return TYPES[dtype]
+def _name(dtype: Any) -> str:
+    """Of a type: its name, or numpy's or torch's object of that name."""
+    name = dtype
+    if not isinstance(dtype, str):  # numpy.dtype("float32"), numpy.float32, torch.float32
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    if name not in TYPES or not getattr(dtype, "isnative", True):
+        raise ValueError(f"there is no type {dtype!r}: {', '.join(TYPES)}, in this machine's order of bytes")
+    return str(name)
 
 
 def _size(dtype: str) -> int:
-    return int(_type(dtype)[1][2:])
+    return int(TYPES[dtype][1][2:])
+
+
+def _lengths(shape: Any) -> tuple[int, ...]:
+    return tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
 
 
 def _shape(shape: Shape) -> tuple[int, ...]:
-    t = (shape,) if isinstance(shape, int) else tuple(shape)
+    t = _lengths(shape)
     if any(n < 0 for n in t):
         raise ValueError(f"shape {t} has a negative length")
     return t
@@ -50,11 +59,11 @@ class Array:
     """Elements without gaps, at the same place of every PE's heap. It lives until free() or finalize(), whatever refers to
     it; while there are views of it on the host device (memory, numpy, DLPack) free() is refused."""
 
-    def __init__(self, ptr: int | None, shape: Shape, dtype: str, owned: bool, life: _Life | None = None):
-        self._ptr, self.shape, self.dtype, self._owned = ptr, _shape(shape), dtype, owned
-        self._format, self._typestr, self._class = _type(dtype)
+    def __init__(self, ptr: int | None, shape: Shape, dtype: Any, owned: bool, life: _Life | None = None):
+        self._ptr, self.shape, self.dtype, self._owned = ptr, _shape(shape), _name(dtype), owned
+        self._format, self._typestr, self._class = TYPES[self.dtype]
         self.n = math.prod(self.shape)
-        self.itemsize = _size(dtype)
+        self.itemsize = _size(self.dtype)
         self.nbytes = self.n * self.itemsize
         self.keep: Any = None  # what has the memory, where that is the program's
         self._life = life or _Life()
@@ -80,7 +89,16 @@ class Array:
             raise TypeError("an array without dimensions has no length")
         return self.shape[0]
 
-    def __getitem__(self, part: int | slice) -> Array:
+    def __reduce__(self) -> NoReturn:
+        """Of copy and pickle, whose copy would be the same memory."""
+        raise TypeError(f"{self!r} is memory that all PEs have: gdr.empty() on all of them, and gdr.put() or get(), copy it; "
+                        "on the host device numpy.array() and bytes(array.memory) are copies of this PE's elements")
+
+    def __setitem__(self, part: Any, value: Any) -> NoReturn:
+        raise TypeError("an array is not assigned to: gdr.p(a[i:], x, pe) and gdr.put(a[i:j], x, pe) write it, of pe "
+                        "gdr.my_pe(), too; on the host device a.memory[i] = x and numpy.asarray(a)[...] = x write this PE's")
+
+    def __getitem__(self, part: SupportsIndex | slice) -> Array:
         """A part of it, from one slice of the first dimension without steps, or one of its rows; it has not to be
         freed."""
         n = len(self)
@@ -91,14 +109,15 @@ class Array:
                 raise ValueError("parts have no steps")
             shape = (max(last - first, 0), *self.shape[1:])
         else:
-            first, shape = part + n if part < 0 else part, self.shape[1:]
+            row_at, shape = operator.index(part), self.shape[1:]
+            first = row_at + n if row_at < 0 else row_at
             if not 0 <= first < n:
                 raise IndexError(f"there is no row {part}, the array has {n}")
         return Array((self.ptr or 0) + first * row, shape, self.dtype, False, self._life)
 
     def reshape(self, *shape: Any) -> Array:
         """The elements as an array of another shape, of which one length may be -1; it has not to be freed."""
-        want = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        want = list(_lengths(shape[0] if len(shape) == 1 else shape))
         if want.count(-1) == 1:
             rest = -math.prod(want)
             want[want.index(-1)] = self.n // rest if rest else 0
@@ -174,35 +193,36 @@ def _device(ptr: int | None) -> tuple[int, int]:
 
 def _bytes(call: str, shape: tuple[int, ...], dtype: str) -> int:
     """What a heap is asked for: C's numbers would wrap."""
-    n = math.prod(shape) * _size(dtype)
+    n: int = math.prod(shape) * _size(dtype)
     if n > sys.maxsize:
         raise ValueError(f"{call}: shape {shape} of {dtype} is {n} bytes")
     return n
 
 
 def _made(call: str, ptr: int | None, shape: tuple[int, ...], dtype: str) -> Array:
-    if not ptr and math.prod(shape):
+    if not ptr and 0 not in shape:
         raise Error(call, lib.gdr_host_status())
     return Array(ptr, shape, dtype, True)
 
 
-def empty(shape: Shape, dtype: str = "float32") -> Array:
-    """Collective, with the same arguments on all PEs: elements that nobody has set. shape: how many, or a tuple. Of no
-    elements there is no memory, but free() is collective as for others."""
-    t = _shape(shape)
-    return _made("empty", lib.gdr_malloc(_bytes("empty", t, dtype)), t, dtype)
+def empty(shape: Shape, dtype: Any = "float32") -> Array:
+    """Collective, with the same arguments on all PEs: elements that nobody has set. shape: how many, or a tuple. dtype: a name,
+    or numpy's or torch's type of that name. Of no elements there is no memory, but free() is collective as for others."""
+    t, name = _shape(shape), _name(dtype)
+    return _made("empty", lib.gdr_malloc(_bytes("empty", t, name)), t, name)
 
 
-def zeros(shape: Shape, dtype: str = "float32") -> Array:
+def zeros(shape: Shape, dtype: Any = "float32") -> Array:
     """As empty(), of zeros."""
-    t = _shape(shape)
-    return _made("zeros", lib.gdr_calloc(_bytes("zeros", t, dtype), 1), t, dtype)
+    t, name = _shape(shape), _name(dtype)
+    return _made("zeros", lib.gdr_calloc(_bytes("zeros", t, name), 1), t, name)
 
 
 def from_dlpack(x: Any) -> Array:
     """An array that is the memory of x (an object with __dlpack__), which is symmetric already: a tensor over one of
     this module's arrays, whole or a part without gaps. Of others: register(), or zeros() and put()."""
     address, shape, dtype, _, _ = _dlpack.read(x)
+    _name(dtype)
     nbytes = math.prod(shape) * _size(dtype)
     if nbytes and not (lib.gdr_host_ptr(address, my_pe()) and lib.gdr_host_ptr(address + nbytes - 1, my_pe())):
         raise ValueError(f"memory of {nbytes} bytes of {dtype} at {address:#x} is not symmetric: make it with gdr.zeros() "
@@ -210,15 +230,15 @@ def from_dlpack(x: Any) -> Array:
     return Array(address, shape, dtype, False)
 
 
-def register(memory: Any, nbytes: int | None = None, dtype: str | None = None) -> Array:
+def register(memory: Any, nbytes: int | None = None, dtype: Any = None) -> Array:
     """Collective. gdr_symmetric_register: memory of the program (whole pages, of the same size on all PEs; an address and
     bytes, or what put() takes, too) becomes symmetric. Operations take the array that is returned; unregister() ends
     that, and the memory must live until then."""
     m = _memory.Memory(memory, (), nbytes or 0, "", None) if isinstance(memory, int) else _memory.of(memory, True)
+    kind = _name(dtype) if dtype is not None else m.dtype if m.dtype in TYPES else "uint8"
     p = lib.gdr_symmetric_register(m.address, m.nbytes)
     if not p:
         raise Error("register", lib.gdr_host_status())
-    kind = dtype or (m.dtype if m.dtype in TYPES else "uint8")
     shape = m.shape if kind == m.dtype else m.nbytes // _size(kind)
     a = Array(p, shape, kind, False)
     a.keep = m.keep

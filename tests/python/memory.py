@@ -2,8 +2,10 @@
 """Shapes, DLPack and other memory that goes to and from arrays (python/gdr/); numpy's part where numpy is. As PEs of a
 launcher, on the host device."""
 import array
+import copy
 import gc
 import mmap
+import pickle
 
 import gdr
 from gdr import _dlpack
@@ -48,6 +50,10 @@ def shapes(me):
     refused(ValueError, ["(3, -1)"], a.reshape, 3, -1)
     refused(IndexError, ["4"], a.__getitem__, 4)
     refused(ValueError, ["float31", "float32"], gdr.zeros, 4, "float31")
+    for copied in copy.copy, copy.deepcopy, pickle.dumps, lambda x: copy.deepcopy([x[:1]]):
+        refused(TypeError, ["memory that all PEs have", "gdr.put"], copied, a)
+    refused(TypeError, ["gdr.p(", "a.memory[i] = x"], a.__setitem__, 0, 5)
+    refused(TypeError, ["float"], gdr.zeros, 4.0)
     gc.collect()
     a.free()
     one = gdr.zeros((), "int64")
@@ -144,6 +150,21 @@ def dlpack(me):
     a.free()
 
 
+def numbers():
+    """lengths, indices and types as numpy has them"""
+    a = gdr.zeros((numpy.int64(4), numpy.int32(8)), numpy.float32)
+    assert (a.shape, a.dtype, type(a.shape[0])) == ((4, 8), "float32", int)
+    assert a[numpy.int64(-1)].ptr == a[3].ptr and a[numpy.int64(1):numpy.int64(3)].shape == (2, 8)
+    assert a.reshape(numpy.int64(32)).shape == a.reshape(-1).shape == (32,) and a.reshape(numpy.array([2, 16])).ndim == 2
+    a.free()
+    for dtype in numpy.dtype("int16"), numpy.int16, "int16", numpy.zeros(1, "int16").dtype:
+        b = gdr.empty(numpy.int64(3), dtype)
+        assert (b.shape, b.dtype, b.nbytes) == ((3,), "int16", 6)
+        b.free()
+    for dtype in numpy.dtype(">f4"), numpy.complex64, numpy.dtype("f4,f4"), float, None:
+        refused(ValueError, ["there is no type", "float32"], gdr.zeros, 3, dtype)
+
+
 def views(me, n):
     """numpy's"""
     a = gdr.zeros((2, 3), "float32")
@@ -198,6 +219,7 @@ freed()
 local(me, n)
 dlpack(me)
 if numpy:
+    numbers()
     views(me, n)
 elif me == 0:
     print("left out: numpy's views, there is no numpy")

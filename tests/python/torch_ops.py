@@ -29,6 +29,9 @@ def tensors(me, n):
         u = gt.empty((2, 3), dtype=dtype)
         assert u.dtype == dtype and u.shape == (2, 3)
         gt.free(u)
+    same = gdr.zeros(3, torch.bfloat16)
+    assert same.dtype == "bfloat16"
+    same.free()
     refused(ValueError, ["complex64", "view()"], gt.zeros, 3, dtype=torch.complex64)
     part = t[1]
     refused(BufferError, ["views"], gt.free, t)
@@ -39,7 +42,7 @@ def tensors(me, n):
     assert t.numel() == 0
     refused(ValueError, ["gdr.torch.empty"], gt.free, torch.zeros(3))
     if device == "cpu":
-        own = torch.frombuffer(mmap.mmap(-1, 8192), dtype=torch.float32)
+        own = torch.frombuffer(mmap.mmap(-1, 8192, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype=torch.float32)
         own.fill_(me)
         same = gt.register(own)
         gdr.barrier_all()
@@ -196,6 +199,7 @@ def like_symm_mem(me, n):
     refused(ValueError, [f"{16 * n}"], s.get_buffer, me, (5, n), torch.float32)
     refused(NotImplementedError, ["GDR_TIMEOUT"], s.barrier, 0, 5)
     refused(NotImplementedError, ["multicast"], lambda: s.multicast_ptr)
+    assert not hasattr(s, "multicast_ptr") and not hasattr(s, "stream_write_value32") and not hasattr(symm_mem, "get_backend")
     refused(NotImplementedError, ["stream_write_value32"], lambda: s.stream_write_value32)
     refused(NotImplementedError, ["enable_symm_mem_for_group"], lambda: symm_mem.enable_symm_mem_for_group)
     refused(ValueError, ["not symmetric"], symm_mem.rendezvous, torch.zeros(4, device=device))

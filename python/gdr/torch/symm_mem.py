@@ -4,7 +4,7 @@ have raises; nothing is silently left out."""
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn, Sequence
+from typing import Any, Sequence
 
 import torch
 from torch import Tensor
@@ -16,6 +16,10 @@ from ._memory import empty
 
 __all__ = ["SymmetricMemory", "empty", "is_symm_mem_tensor", "rendezvous"]
 is_symm_mem_tensor = _memory.is_symmetric
+
+
+class _Absent(AttributeError, NotImplementedError):
+    """hasattr() is False."""
 
 
 class SymmetricMemory:
@@ -102,12 +106,9 @@ class SymmetricMemory:
         """Collective, of all PEs of the job: the pad goes, the tensor stays."""
         _memory.free(self.pad)
 
-    @property
-    def multicast_ptr(self) -> NoReturn:
-        raise NotImplementedError("gdr maps no multicast addresses: gdr.torch.broadcast() and allreduce()")
-
     def __getattr__(self, name: str) -> Any:
-        raise NotImplementedError(f"gdr.torch.symm_mem has no {name}")
+        instead = ": gdr.torch.broadcast() and allreduce()" if name == "multicast_ptr" else ""
+        raise _Absent(f"gdr.torch.symm_mem has no {name}{instead}")
 
 
 def rendezvous(tensor: Tensor, team: gdr.Team = gdr.world, channels: int = 16) -> SymmetricMemory:
@@ -121,6 +122,4 @@ def rendezvous(tensor: Tensor, team: gdr.Team = gdr.world, channels: int = 16) -
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise NotImplementedError(f"gdr.torch.symm_mem has no {name}: {', '.join(__all__)}")
+    raise _Absent(f"gdr.torch.symm_mem has no {name}: {', '.join(__all__)}")
