@@ -31,16 +31,18 @@ _valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyC
 _exported: dict[int, _Managed] = {}
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _delete(address: int) -> None:
+def _drop(address: int) -> None:
     _exported.pop(address, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _unread(capsule: int) -> None:
+def _drop_unread(capsule: int) -> None:
     """A capsule goes: if nobody took the tensor out, it goes, too."""
     if _valid(capsule, _NAME):
         _exported.pop(_pointer(capsule, _NAME), None)
+
+
+_delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_drop)
+_unread = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_drop_unread)
 
 
 @atexit.register

@@ -115,7 +115,7 @@ class Mailbox:
     def _sending(self, raw: Tensor, pe: int) -> Iterator[None]:
         boxes, arrived, taken = self.arrays
         mine, left = boxes[self.me], raw.numel()
-        for piece in raw.split(self.slot):
+        for piece in torch.split(raw, self.slot):
             while int(self.taken[pe]) < self.n_put[pe]:
                 yield
             gdr.signal_wait(taken[pe:pe + 1], gdr.GE, self.n_put[pe])  # holds: orders the put behind it

@@ -6,12 +6,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.dlpack import from_dlpack
 
 import gdr
 
 from .. import _dlpack
+from .._array import TYPES
+from .._library import lib
 
-_NAMES = {getattr(torch, name): name for name in gdr._TYPES if hasattr(torch, name)}
+_NAMES = {getattr(torch, name): name for name in TYPES if hasattr(torch, name)}
 _TORCH = {name: t for t, name in _NAMES.items()}
 _arrays: dict[int, gdr.Array] = {}
 _given_back: set[int] = set()
@@ -39,7 +42,7 @@ def unstage() -> None:
     """Collective. Frees it."""
     global _workspace, _workspace_tensor
     array, _ = workspace()
-    _workspace_tensor = _ = None  # type: ignore[assignment]
+    _workspace_tensor = _ = None
     array.free()
     _workspace = None
 
@@ -60,7 +63,7 @@ def finalize() -> None:
 
 def given_back() -> set[int]:
     """Segments of pools (_pool.py) that PyTorch gave back here, and release() has not freed."""
-    while ptr := gdr._lib.gdri_torch_freed():
+    while ptr := lib.gdri_torch_freed():
         _given_back.add(ptr)
     return _given_back
 
@@ -93,7 +96,7 @@ class _Export:
 
 def tensor_of(array: gdr.Array, address: int | None = None) -> Tensor:
     """A view of an array; address: of the same elements of another PE, as this one sees them."""
-    return torch.from_dlpack(_Export(array, address))
+    return from_dlpack(_Export(array, address))
 
 
 def _made(make: Any, shape: tuple[Any, ...], dtype: torch.dtype | None) -> Tensor:
@@ -158,7 +161,7 @@ def unregister(tensor: Tensor) -> None:
 def is_symmetric(tensor: Tensor) -> bool:
     """Whether all of it lies in the symmetric heap."""
     first, nbytes, me = tensor.data_ptr(), tensor.numel() * tensor.element_size(), gdr.my_pe()
-    at = gdr._lib.gdr_host_ptr
+    at = lib.gdr_host_ptr
     return nbytes == 0 or bool(at(first, me) and at(first + nbytes - 1, me))
 
 

@@ -4,7 +4,7 @@ that another PE did, says so: compilers keep it, and what reads the tensor behin
 backend aot_eager) are refused by their copies, which are not symmetric; inductor does not."""
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any, Callable, List
 
 import torch
 from torch import Tensor
@@ -18,8 +18,8 @@ def _none(*_: Any) -> None:
     """Nothing but the arguments changes."""
 
 
-def _op(name: str, mutates: tuple[str, ...]) -> Any:
-    def made(f: Any) -> Any:
+def _op(name: str, mutates: tuple[str, ...]) -> Callable[[Callable[..., None]], Any]:
+    def made(f: Callable[..., None]) -> Any:
         op = torch.library.custom_op(f"gdr::{name}", f, mutates_args=mutates)
         op.register_fake(_none)
         return op

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Of ProcessGroup's calls torch.distributed makes those with lists and options: the other forms are not here.
+# mypy: disable-error-code="override, assignment"
 """gdr as a backend of torch.distributed:
 
     import gdr.torch.process_group                      # registers it; torch 2.15 finds it in an installed wheel by itself
@@ -24,6 +26,7 @@ from torch.distributed.constants import default_pg_timeout
 
 import gdr
 
+from .._library import lib
 from . import _memory
 from ._functional import _staged
 from ._mailbox import Mailbox, bytes_of, fill
@@ -42,12 +45,12 @@ def _turn(limit: float | None = None) -> Iterator[None]:
     with _lock, torch.no_grad():
         if device.type == "cuda" and _last_use is not None:
             torch.cuda.current_stream(device).wait_event(_last_use)
-        before = gdr._lib.gdri_torch_limit(round(limit * 1e9)) if limit else 0
+        before = lib.gdri_torch_limit(round(limit * 1e9)) if limit else 0
         try:
             yield
         finally:
             if before:
-                gdr._lib.gdri_torch_limit(before)
+                lib.gdri_torch_limit(before)
         if device.type == "cuda":
             _last_use = torch.cuda.current_stream(device).record_event()
 
@@ -194,7 +197,8 @@ class Group(dist.ProcessGroup):
         """With lists of sizes, on all members or on none, parts may differ."""
         n = self.size()
         if out_sizes or sizes:
-            return self.alltoall(list(output.split(out_sizes or len(output) // n)), list(x.split(sizes or len(x) // n)))
+            return self.alltoall(list(torch.split(output, out_sizes or len(output) // n)),
+                                 list(torch.split(x, sizes or len(x) // n)))
         _equal("all_to_all_single", [output], x)
         if not x.dim() or len(x) % n:
             raise ValueError(f"gdr: all_to_all_single: the first dimension of {tuple(x.shape)} is no {n} equal parts")
@@ -231,13 +235,16 @@ class Group(dist.ProcessGroup):
         return _done(outputs)
 
     def send(self, tensors: list[Tensor], to: int, tag: int = 0) -> dist.Work:
-        return self._message("send", *tensors, to, tag)
+        x, = tensors
+        return self._message("send", x, to, tag)
 
     def recv(self, tensors: list[Tensor], source: int, tag: int = 0) -> dist.Work:
-        return self._message("recv", *tensors, source, tag)
+        x, = tensors
+        return self._message("recv", x, source, tag)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int = 0) -> dist.Work:
-        return self._message("recv", *tensors, -1, tag)
+        x, = tensors
+        return self._message("recv", x, -1, tag)
 
     # names of torch before 2.15
     allreduce_coalesced = allreduce
@@ -271,7 +278,7 @@ def _shared(store: Any, rank: int, make: Callable[[], bytes], use: Callable[[byt
 def _begin(store: Any, rank: int, n: int) -> Callable[[], None]:
     """Returns what ends it: of job, workspace and mailbox those that were not there before."""
     global _box, _last_use
-    here = gdr._lib.gdr_host_my_pe() >= 0
+    here = lib.gdr_host_my_pe() >= 0
     if here and (gdr.my_pe(), gdr.n_pes()) != (rank, n):
         raise ValueError(f"gdr: rank {rank} of {n} is PE {gdr.my_pe()} of {gdr.n_pes()} in the job that has begun")
     staged = here and _memory.staged()
