@@ -27,6 +27,7 @@ def bring_up():
 def write(a, values):
     local = array.array(a._format, values)
     gdr.put(a, local.buffer_info()[0], gdr.my_pe())
+    gdr.quiet()
 
 
 def read(a):
@@ -115,7 +116,7 @@ def collectives(me, n):
     back.destroy()
     name = gdr.zeros(1, "uint64")
     if me == 0:
-        gdr.put(name, array.array("Q", [gdr.Team.new_id()]), 0)
+        write(name, [gdr.Team.new_id()])
     t.broadcast(name, name, 0)
     if me % 2 == 0:  # the others take no part
         word = array.array("Q", [0])
