@@ -48,8 +48,7 @@ def _end_process() -> None:
 
 
 def _watch(signals: int, give_up: Callable[[], bool]) -> None:
-    while True:
-        came = os.read(signals, 64)
+    while came := os.read(signals, 64):
         call = _inside
         if call is None or signal.SIGINT not in came or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             continue

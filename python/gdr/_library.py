@@ -91,11 +91,11 @@ class Attr(ctypes.Structure):
                 ("n_pes", ctypes.c_int), ("mpi_comm", ctypes.c_void_p), ("ctx_queues", ctypes.c_uint)]
 
 
-# What may wait for other PEs.
+# What may wait for other PEs, or for kernels.
 _WAITS = ("gdr_barrier_all", "gdr_calloc", "gdr_finalize", "gdr_free", "gdr_host_get", "gdr_host_put", "gdr_host_quiet",
-          "gdr_init_attr", "gdr_malloc", "gdr_symmetric_register", "gdr_symmetric_unregister", "gdr_team_create",
-          "gdr_team_destroy", "gdr_team_join", "gdr_team_split_strided", "gdri_host_call", "gdri_request_now",
-          "gdri_request_on_stream")
+          "gdr_init_attr", "gdr_malloc", "gdr_stream_sync", "gdr_symmetric_register", "gdr_symmetric_unregister",
+          "gdr_team_create", "gdr_team_destroy", "gdr_team_join", "gdr_team_split_strided", "gdri_host_call",
+          "gdri_request_now", "gdri_request_on_stream")
 
 
 def _declare() -> None:

@@ -10,6 +10,7 @@ import time
 
 os.environ["GDR_TIMEOUT"] = os.environ["GDR_INIT_TIMEOUT"] = "1h"  # nothing ends by them
 import gdr  # noqa: E402
+import gdr_kernel  # noqa: E402
 
 SOON = 0.3  # the signal comes while the call waits; one that comes before it would be heard in any case
 
@@ -27,6 +28,7 @@ CALLS = {
     "split": lambda a, word: gdr.world.split(0, 1, 2),
     "wait": lambda a, word: gdr.wait(word, gdr.EQ, 1),
     "signal_wait": lambda a, word: gdr.signal_wait(word, gdr.EQ, 1),
+    "sync": lambda a, word: [gdr.signal_wait(word, gdr.EQ, 1, stream=0), gdr_kernel.sync()],
     "lock": lambda a, word: [gdr.set_lock(word), gdr.set_lock(word)],
     "finalize": lambda a, word: gdr.finalize(),
 }
