@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import operator
 from typing import Any, Sequence
 
 from . import _requests as rq
@@ -101,18 +102,20 @@ def _look(call: str, words: Array, cmp: int, value: Number | Sequence[Number], h
           limit_ns: int, is_test: bool) -> Any:
     if how not in _HOW or words.itemsize < 2 or words._class > 1:
         raise ValueError(f"{call}: all, any or some of integers of 16 to 64 bits, not {how} of {words.dtype}")
-    one = not isinstance(value, Sequence)
+    one = not hasattr(value, "__len__")
     for name, x in ("value", None if one else value), ("skip", skip):
         if x is not None and len(x) != words.n:  # type: ignore[arg-type]
             raise ValueError(f"{call}: {name} is of {len(x)} words, there are {words.n}")  # type: ignore[arg-type]
     try:
-        values = None if one else array.array(words._format, value)  # type: ignore[arg-type]
+        values = None if one else array.array(words._format, map(operator.index, value))  # type: ignore[arg-type]
     except OverflowError as e:
         raise ValueError(f"{call}: value {value} is not of {words.dtype}: {e}") from e
     skips = None if skip is None else array.array("i", [bool(s) for s in skip])
+    if one:
+        bits_of(words, value)  # type: ignore[arg-type]
     indices, found = (ctypes.c_size_t * max(words.n, 1))(), ctypes.c_size_t()
     wait = rq.Wait(words=words.ptr, skip=skips and skips.buffer_info()[0], values=values and values.buffer_info()[0],
-                   value=bits_of(words, value) if one else 0, cmp=cmp, is_signed=words._class,  # type: ignore[arg-type]
+                   value=operator.index(value) & _NO_LIMIT if one else 0, cmp=cmp, is_signed=words._class,  # type: ignore[arg-type]
                    set=_HOW[how] | (0 if one else _VECTOR) | (_TEST if is_test else 0))
     ret = _call(rq.WAIT, ctypes.byref(found), limit_ns, n=words.n, size=words.itemsize, wait=wait,
                 dst=ctypes.addressof(indices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from . import _interrupt
-from ._library import Attr, Error, give_up, lib, records, said, text
+from ._library import Attr, Error, give_up, ints, lib, records, said, text
 
 UNIQUEID_BYTES = 128
 
@@ -28,6 +28,7 @@ def init(heap_size: int = 0, transports: str | None = None, uniqueid: bytes | No
 
     heap_size: bytes of symmetric memory of this PE; 0: GDR_HEAP_SIZE. transports: as GDR_TRANSPORTS.
     """
+    ints("init", pe, n_pes)
     keep = ctypes.create_string_buffer(uniqueid, UNIQUEID_BYTES) if uniqueid else None
     a = Attr(ctypes.sizeof(Attr), heap_size, transports.encode() if transports else None, None,
              ctypes.cast(keep, ctypes.c_char_p) if keep else None, pe, n_pes, None, 0)

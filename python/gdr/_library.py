@@ -133,3 +133,9 @@ def said(call: str, status: int) -> int:
 def give_up() -> bool:
     """Ends all waits of this PE, and with them the job; False: there is none."""
     return lib.gdr_host_my_pe() >= 0 and not lib.gdr_abort_waits()
+
+
+def ints(call: str, *numbers: int) -> None:
+    """For int of C, to which ctypes would cut them."""
+    if any(not -1 << 31 <= n < 1 << 31 for n in numbers):
+        raise ValueError(f"{call}: of {numbers} one is beyond 32 bits")

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from . import _requests as rq
 from ._array import Array
-from ._library import lib, said
+from ._library import ints, lib, said
 
 WORLD, SHARED, NODE = range(3)
 
@@ -30,6 +30,7 @@ class Team:
 
     def translate(self, pe: int, other: Team | int) -> int:
         """The number in the other team of the member pe; negative where it is no member of that."""
+        ints("translate", pe)
         return int(lib.gdr_host_team_translate_pe(self.handle, pe, getattr(other, "handle", other)))
 
     def _joined(self, call: str, status: int, new: ctypes.c_int32) -> Team | None:
@@ -38,12 +39,14 @@ class Team:
 
     def split(self, start: int, stride: int, size: int) -> Team | None:
         """Collective. A team of the members start, start + stride, ...; None on those that are not in it."""
+        ints("split", start, stride, size)
         new = ctypes.c_int32(-1)
         return self._joined("split", lib.gdr_team_split_strided(self.handle, start, stride, size, None, 0,
                                                                 ctypes.byref(new)), new)
 
     def create(self, pes: Sequence[int]) -> Team | None:
         """Collective. A team of these members, in this order; None on those that are not in it."""
+        ints("create", *pes)
         new = ctypes.c_int32(-1)
         c = (ctypes.c_int * len(pes))(*pes)
         return self._joined("create", lib.gdr_team_create(self.handle, c, len(pes), None, 0, ctypes.byref(new)), new)
@@ -58,6 +61,7 @@ class Team:
     @staticmethod
     def join(name: int, n: int, me: int) -> Team:
         """Collective over the n members of the team alone, each of which says its number in it. name: of new_id()."""
+        ints("join", n, me)
         new = ctypes.c_int32(-1)
         said("join", lib.gdr_team_join(name, n, me, None, 0, ctypes.byref(new)))
         return Team(new.value)

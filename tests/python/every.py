@@ -181,6 +181,7 @@ def words(me, n):
     gdr.p(b[3:], -2, nxt)
     assert gdr.wait(b[:4], gdr.EQ, [9, 4, 9, -2], skip=[1, 0, 1, 0])
     assert gdr.wait(b[:4], gdr.EQ, 4, "any") == 1 and gdr.wait(b[:4], gdr.NE, 0, "some") == [1, 3]
+    assert gdr.wait(b[3:4], gdr.EQ, -2) and gdr.test(b[:4], gdr.GT, -3) and not gdr.test(b[:4], gdr.LT, -2)
     assert gdr.wait(b[:4], gdr.LT, 0, "any") == gdr.test(b[:4], gdr.LT, 0, "any") == 3
     assert not gdr.test(b[:4], gdr.EQ, 4) and gdr.test(b, gdr.LE, 4) and gdr.test(b, gdr.EQ, 7, "any") is None
     assert gdr.wait(b, gdr.EQ, 7, limit=0.01) is False and gdr.wait(b, gdr.EQ, 7, "some", limit=0.01) == []
@@ -272,6 +273,9 @@ def wraps(me, a, longs):
                      lambda: gdr.atomic(words, "add", 1, pe), lambda: gdr.atomic_fetch(words, pe=pe), lambda: a.at(pe),
                      lambda: t.broadcast(longs, longs, pe)):
             wrong_size(call)
+    for call in (lambda: t.split(1 << 32, 1, 1), lambda: t.split(0, 1, 1 + (1 << 32)), lambda: t.create([1 << 32]),
+                 lambda: t.join(1, 1 + (1 << 32), 0), lambda: t.translate(1 << 32, t)):
+        wrong_size(call)
     gdr.barrier_all()
     words.free()
 

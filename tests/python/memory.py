@@ -157,6 +157,9 @@ def numbers():
     assert a[numpy.int64(-1)].ptr == a[3].ptr and a[numpy.int64(1):numpy.int64(3)].shape == (2, 8)
     assert a.reshape(numpy.int64(32)).shape == a.reshape(-1).shape == (32,) and a.reshape(numpy.array([2, 16])).ndim == 2
     a.free()
+    words = gdr.zeros(3, "int32")
+    assert gdr.test(words, gdr.EQ, numpy.array([0, 1, 0]), skip=numpy.array([False, True, False]))
+    words.free()
     for dtype in numpy.dtype("int16"), numpy.int16, "int16", numpy.zeros(1, "int16").dtype:
         b = gdr.empty(numpy.int64(3), dtype)
         assert (b.shape, b.dtype, b.nbytes) == ((3,), "int16", 6)
@@ -225,6 +228,7 @@ elif me == 0:
     print("left out: numpy's views, there is no numpy")
 old = gdr.zeros(4)
 gdr.finalize()
+refused(ValueError, ["beyond 32 bits"], lambda: gdr.init(pe=1 << 32, n_pes=1))
 gdr.init(heap_size=16 << 20)
 new = gdr.zeros(4)
 for use in (lambda: gdr.put(old, new, me)), (lambda: gdr.put(new, old, me)), old.free:
