@@ -322,8 +322,7 @@ GDRI_HD_SCHED static void start_block(struct gdri_hd_block *b, struct gdri_hd_ke
 	b->kernel = k;
 	b->index = index;
 	__atomic_store_n(&b->live, k->block, __ATOMIC_RELAXED); /* as in block_runs */
-	b->in_barrier = 0;
-	b->callers = b->counted = 0;
+	b->in_barrier = b->in_count = 0;
 	__atomic_store_n(&b->head, 0, __ATOMIC_RELAXED); /* as in block_take */
 	b->tail = 0;
 	b->pass = 1;

@@ -31,6 +31,7 @@ struct gdri_hd_kernel { /* constants, but for status */
 enum gdri_hd_op { /* what a fiber waits in */
 	GDRI_HD_RUNNABLE,
 	GDRI_HD_SYNC_BLOCK,
+	GDRI_HD_COUNT_BLOCK, /* meets them */
 	GDRI_HD_SYNC_WARP,
 	GDRI_HD_SHFL,
 	GDRI_HD_BALLOT,
@@ -44,7 +45,7 @@ struct gdri_hd_fiber {
 	struct gdri_hd_warp *warp;
 	uint64_t in, out; /* of the collective: value or key, result */
 	uint32_t mask;	  /* lanes named in it */
-	unsigned src;	  /* GDRI_HD_SHFL: lane asked for */
+	unsigned src;	  /* GDRI_HD_SHFL: lane asked for; GDRI_HD_COUNT_BLOCK: how many are before it */
 	enum gdri_hd_op op;
 	unsigned idle_pass; /* == block's: has spun in vain in this pass */
 };
@@ -76,8 +77,7 @@ struct gdri_hd_block {
 	unsigned index;
 	struct gdri_hd_ctx main; /* the CPU thread itself */
 
-	unsigned live, in_barrier;
-	unsigned callers, counted; /* of gdri_hd_callers */
+	unsigned live, in_barrier, in_count; /* in_count: of those in the barrier */
 	struct gdri_hd_warp warps[GDRI_HD_MAX_WARPS];
 	struct gdri_hd_fiber *queue[GDR_MAX_BLOCK]; /* ring of those that can run */
 	unsigned head, tail;

@@ -12,6 +12,8 @@ static const char *hostdev_op_name(enum gdri_hd_op op)
 	switch (op) {
 	case GDRI_HD_SYNC_BLOCK:
 		return "gdr_sync_block";
+	case GDRI_HD_COUNT_BLOCK:
+		return "a call of all threads";
 	case GDRI_HD_SYNC_WARP:
 		return "gdr_sync_warp";
 	case GDRI_HD_SHFL:
@@ -44,7 +46,7 @@ static int describe_op(const struct gdri_hd_block *b, enum gdri_hd_op op, char *
 	}
 	if (!n)
 		return 0;
-	if (op == GDRI_HD_SYNC_BLOCK)
+	if (op <= GDRI_HD_COUNT_BLOCK)
 		out = snprintf(buf, len, "; %u in %s (first: thread %u)", n, hostdev_op_name(op),
 			       first->self.thread);
 	else

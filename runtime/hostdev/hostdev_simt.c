@@ -23,21 +23,40 @@ GDRI_HD_SCHED static void arrive_last(struct gdri_hd_fiber *f)
 
 /* ------------------------------------------------------------------ barrier */
 
+/* Those that count learn how many they are, and which is the first. */
+GDRI_HD_SCHED static void barrier_count(struct gdri_hd_block *b)
+{
+	unsigned n = b->in_count;
+
+	b->in_count = 0;
+	for (unsigned i = 0, seen = 0; seen < n; i++) {
+		struct gdri_hd_fiber *f = &b->fibers[i];
+
+		if (f->op != GDRI_HD_COUNT_BLOCK)
+			continue;
+		f->src = seen++;
+		f->out = n;
+	}
+}
+
 GDRI_HD_SCHED static void release_barrier(struct gdri_hd_block *b, const struct gdri_hd_fiber *last)
 {
 	b->in_barrier = 0;
-	for (unsigned i = 0; i < b->kernel->block; i++)
-		if (b->fibers[i].op == GDRI_HD_SYNC_BLOCK && &b->fibers[i] != last)
-			gdri_hd_ready_fiber(&b->fibers[i]);
+	if (b->in_count)
+		barrier_count(b);
+	for (unsigned i = 0; i < b->kernel->block; i++) {
+		struct gdri_hd_fiber *f = &b->fibers[i];
+
+		if ((f->op == GDRI_HD_SYNC_BLOCK || f->op == GDRI_HD_COUNT_BLOCK) && f != last)
+			gdri_hd_ready_fiber(f);
+	}
 }
 
-GDRI_HD_SCHED void gdri_hd_sync_block(void)
+GDRI_HD_SCHED static void meet_block(struct gdri_hd_fiber *f, enum gdri_hd_op op)
 {
-	struct gdri_hd_fiber *f = gdri_hd_running();
 	struct gdri_hd_block *b = f->block;
 
-	gdri_hd_release(&b->in_barrier);
-	f->op = GDRI_HD_SYNC_BLOCK;
+	f->op = op;
 	if (++b->in_barrier == b->live) {
 		release_barrier(b, f);
 		arrive_last(f);
@@ -45,21 +64,25 @@ GDRI_HD_SCHED void gdri_hd_sync_block(void)
 		gdri_hd_block_fiber(f);
 		gdri_hd_reschedule(f);
 	}
-	gdri_hd_acquire(&b->in_barrier);
+}
+
+GDRI_HD_SCHED void gdri_hd_sync_block(void)
+{
+	struct gdri_hd_fiber *f = gdri_hd_running();
+
+	gdri_hd_release(&f->block->in_barrier);
+	meet_block(f, GDRI_HD_SYNC_BLOCK);
+	gdri_hd_acquire(&f->block->in_barrier);
 }
 
 GDRI_HD_SCHED unsigned gdri_hd_callers(int *first)
 {
-	struct gdri_hd_block *b = gdri_hd_running()->block;
-	unsigned n;
+	struct gdri_hd_fiber *f = gdri_hd_running();
 
-	*first = b->callers++ == 0;
-	gdri_hd_sync_block();
-	n = b->callers;
-	if (++b->counted == n) /* the last one that reads it; nobody comes again before the meeting below */
-		b->callers = b->counted = 0;
-	gdri_hd_sync_block();
-	return n;
+	f->block->in_count++;
+	meet_block(f, GDRI_HD_COUNT_BLOCK);
+	*first = f->src == 0;
+	return (unsigned)f->out;
 }
 
 uint32_t *gdri_hd_grid_word(void)

@@ -40,8 +40,8 @@ GDR_API uint32_t gdri_hd_ballot(uint32_t mask, int pred);
 GDR_API uint32_t gdri_hd_group(uint64_t key);
 /* Of a barrier of the running kernel's grid, 0 at first; NULL: not a collective launch. */
 GDR_API uint32_t *gdri_hd_grid_word(void);
-/* All threads of the block are to make this call, which meets as gdri_hd_sync_block does: how many did. *first: 1 for
- * one of them. */
+/* All threads of the block are to make this call, which meets as gdri_hd_sync_block does and orders no memory: how many
+ * did. *first: 1 for one of them. */
 GDR_API unsigned gdri_hd_callers(int *first);
 /* Any thread. */
 GDR_API void gdri_hd_pause(unsigned round);
