@@ -25,7 +25,8 @@
  * the warp or block call with equal arguments, and all get the status.
  *
  * With GDR_CHECKED defined before inclusion every call validates its arguments,
- * and a refusal (-GDR_EINVAL) is recorded with the caller's file and line. */
+ * and a refusal (-GDR_EINVAL) is recorded with the caller's file and line. On the host device so is a _warp or _block
+ * call that not all threads make with equal arguments. */
 #ifndef GDR_DEVICE_H
 #define GDR_DEVICE_H
 

@@ -164,8 +164,11 @@ static void add_number(struct text *t, const struct gdri_error *e)
 			text_add(t, ", and has to be 1 at least");
 		break;
 	case GDRI_ARG_THREADS:
-		text_add(t, "%lld of the %llu threads of block %llu make this call, and all have to", value,
-			 (ull)e->waited_ns, (ull)e->local);
+		text_add(t, "%lld of the %llu threads of ", value, (ull)e->waited_ns);
+		if (e->addr)
+			text_add(t, "warp %llu of ", (ull)e->addr - 1);
+		text_add(t, "block %llu make this call%s, and all have to", (ull)e->local,
+			 e->op == GDRI_GRID_SYNC ? "" : " with equal arguments");
 		break;
 	default:
 		text_add(t, "%llu blocks are more than the team has room for", (ull)e->len);

@@ -45,7 +45,7 @@ struct gdri_hd_fiber {
 	struct gdri_hd_warp *warp;
 	uint64_t in, out; /* of the collective: value or key, result */
 	uint32_t mask;	  /* lanes named in it */
-	unsigned src;	  /* GDRI_HD_SHFL: lane asked for; GDRI_HD_COUNT_BLOCK: how many are before it */
+	unsigned src;	  /* GDRI_HD_SHFL: lane asked for; GDRI_HD_COUNT_BLOCK: 1 for the first */
 	enum gdri_hd_op op;
 	unsigned idle_pass; /* == block's: has spun in vain in this pass */
 };

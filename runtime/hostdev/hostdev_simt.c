@@ -23,27 +23,35 @@ GDRI_HD_SCHED static void arrive_last(struct gdri_hd_fiber *f)
 
 /* ------------------------------------------------------------------ barrier */
 
-/* Those that count learn how many they are, and which is the first. */
+/* Those that count learn how many of them make the first one's call, and who is the first. */
 GDRI_HD_SCHED static void barrier_count(struct gdri_hd_block *b)
 {
-	unsigned n = b->in_count;
+	const struct gdri_hd_fiber *first = NULL;
+	unsigned same = 0;
 
-	b->in_count = 0;
-	for (unsigned i = 0, seen = 0; seen < n; i++) {
+	for (unsigned i = 0; i < b->kernel->block; i++) {
+		const struct gdri_hd_fiber *f = &b->fibers[i];
+
+		if (f->op != GDRI_HD_COUNT_BLOCK)
+			continue;
+		first = first ? first : f;
+		same += f->in == first->in;
+	}
+	for (unsigned i = 0; i < b->kernel->block; i++) {
 		struct gdri_hd_fiber *f = &b->fibers[i];
 
 		if (f->op != GDRI_HD_COUNT_BLOCK)
 			continue;
-		f->src = seen++;
-		f->out = n;
+		f->out = same;
+		f->src = f == first;
 	}
 }
 
 GDRI_HD_SCHED static void release_barrier(struct gdri_hd_block *b, const struct gdri_hd_fiber *last)
 {
-	b->in_barrier = 0;
 	if (b->in_count)
 		barrier_count(b);
+	b->in_barrier = b->in_count = 0;
 	for (unsigned i = 0; i < b->kernel->block; i++) {
 		struct gdri_hd_fiber *f = &b->fibers[i];
 
@@ -75,13 +83,14 @@ GDRI_HD_SCHED void gdri_hd_sync_block(void)
 	gdri_hd_acquire(&f->block->in_barrier);
 }
 
-GDRI_HD_SCHED unsigned gdri_hd_callers(int *first)
+GDRI_HD_SCHED unsigned gdri_hd_callers(uint64_t call, int *first)
 {
 	struct gdri_hd_fiber *f = gdri_hd_running();
 
+	f->in = call;
 	f->block->in_count++;
 	meet_block(f, GDRI_HD_COUNT_BLOCK);
-	*first = f->src == 0;
+	*first = (int)f->src;
 	return (unsigned)f->out;
 }
 

@@ -97,6 +97,13 @@ uint32_t gdri_hd_group(uint64_t key)
 	abort();
 }
 
+unsigned gdri_hd_callers(uint64_t call, int *first)
+{
+	(void)call;
+	(void)first;
+	abort();
+}
+
 int gdr_barrier_all(void)
 {
 	return gdri_thread_barrier_all();

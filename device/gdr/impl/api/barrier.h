@@ -338,7 +338,9 @@ static __host__ __device__ __forceinline__ int gdri_any_barrier_all(void)
 /* The default context is everybody's: its owner counts these calls. */
 GDR_DEVICE int gdri_check_barrier(const struct gdri_site *at)
 {
-	return gdri_dev() ? gdri_check_alone(at, &gdri_ctx_at(gdri_dev(), GDR_CTX_DEFAULT)->owner) : 0;
+	int ret = gdri_check_threads(at, 0, 0, 0, -1);
+
+	return ret || !gdri_dev() ? ret : gdri_check_alone(at, &gdri_ctx_at(gdri_dev(), GDR_CTX_DEFAULT)->owner);
 }
 
 GDR_DEVICE int gdri_barrier_over(const struct gdri_site *at, int ret)

@@ -71,6 +71,52 @@ GDR_DEVICE_COLD int gdri_refuse(const struct gdri_site *at, int pe, uint32_t rea
 	return -GDR_EINVAL;
 }
 
+#ifndef __CUDACC__
+/* How many threads of the scope make the first one's call; *says: 1 for that one. Neither orders memory. */
+GDR_DEVICE unsigned gdri_callers(int scope, uint64_t call, int *says)
+{
+	uint32_t mask, first;
+
+	if (scope == GDRI_BLOCK)
+		return gdri_hd_callers(call, says);
+	mask = gdri_warp_mask();
+	first = gdri_ffs_u32(gdr_ballot(mask, 1)); /* lanes that have returned have no vote */
+	*says = gdr_lane_id() == first;
+	return gdri_popc(gdr_ballot(mask, gdr_shfl_u64(mask, call, first) == call));
+}
+
+GDRI_NOINLINE int gdri_check_group(const struct gdri_site *at, uint64_t call)
+{
+	uint64_t warp = at->scope == GDRI_WARP ? gdr_thread_id() / 32 + 1 : 0;
+	unsigned n, all = gdri_scope_size(at->scope);
+	struct gdri_site one = *at;
+	int says;
+
+	n = all == 1 ? 1 : gdri_callers(at->scope, call, &says);
+	if (n == all || !gdri_dev())
+		return 0;
+	one.scope = GDRI_THREAD; /* the scope's first thread may not be there */
+	if (says)
+		gdri_refuse(&one, -1, GDRI_ARG_THREADS, (const void *)(uintptr_t)warp, n, gdr_block_id(), all);
+	return -GDR_EINVAL;
+}
+#endif
+
+/* All threads of the scope make the call with equal arguments, for each has its share of the work. Only the host device
+ * counts them: a GPU's threads would meet once more for each call. */
+GDR_DEVICE int gdri_check_threads(const struct gdri_site *at, const void *dst, const void *src, uint64_t n, int pe)
+{
+#ifndef __CUDACC__
+	const uint64_t mix = 0x9e3779b97f4a7c15ull;
+	uint64_t call = ((uintptr_t)dst * mix ^ (uintptr_t)src) * mix ^ n;
+
+	if (at->scope != GDRI_THREAD)
+		return gdri_check_group(at, (call * mix ^ (uint32_t)pe) * mix ^ at->op);
+#endif
+	(void)at, (void)dst, (void)src, (void)n, (void)pe;
+	return 0;
+}
+
 GDR_DEVICE_COLD int gdri_refuse_pe(const struct gdri_site *at, int pe, int n)
 {
 	return gdri_refuse(at, -1, GDRI_ARG_PE, 0, (uint64_t)(int64_t)pe, 0, (uint64_t)n);
@@ -193,8 +239,10 @@ GDRI_NOINLINE int gdri_check_put(const struct gdri_site *at, const void *dst, co
 				 size_t n, size_t elem, int pe)
 {
 	uint64_t len;
-	int ret = gdri_check_size(at, GDRI_DEST, n, elem, pe, &len);
+	int ret = gdri_check_threads(at, dst, src, n * elem, pe);
 
+	if (!ret)
+		ret = gdri_check_size(at, GDRI_DEST, n, elem, pe, &len);
 	if (!ret)
 		ret = gdri_check_sym(at, GDRI_DEST, dst, len, elem, pe);
 	if (!ret)
@@ -206,8 +254,10 @@ GDRI_NOINLINE int gdri_check_get(const struct gdri_site *at, const void *dst, co
 				 size_t n, size_t elem, int pe)
 {
 	uint64_t len;
-	int ret = gdri_check_size(at, GDRI_SOURCE, n, elem, pe, &len);
+	int ret = gdri_check_threads(at, dst, src, n * elem, pe);
 
+	if (!ret)
+		ret = gdri_check_size(at, GDRI_SOURCE, n, elem, pe, &len);
 	if (!ret)
 		ret = gdri_check_sym(at, GDRI_SOURCE, src, len, elem, pe);
 	if (!ret)
@@ -317,7 +367,9 @@ GDRI_NOINLINE int gdri_check_strided(const struct gdri_site *at, int put, const 
 	if (!gdri_dev())
 		return 0;
 	heap = gdri_dev()->heap_size;
-	ret = gdri_check_size(at, far_arg, bsize, elem, pe, &len);
+	ret = gdri_check_threads(at, dest, source, bsize * n * elem, pe);
+	if (!ret)
+		ret = gdri_check_size(at, far_arg, bsize, elem, pe, &len);
 	if (ret)
 		return ret;
 	n = len ? n : 0;

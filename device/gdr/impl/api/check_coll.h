@@ -36,16 +36,19 @@ GDRI_NOINLINE int gdri_check_coll_args(const struct gdri_site *at, const struct 
 GDRI_NOINLINE int gdri_check_coll_of(const struct gdri_site *at, const struct gdri_request *q)
 {
 	struct gdri_team *t = gdri_team_of(gdri_dev(), q->coll.team);
-	int ret;
+	int bad, ret;
 
 	if (!gdri_dev())
 		return 0; /* the function itself says so */
 	if (!t)
 		return gdri_refuse(at, -1, GDRI_ARG_TEAM, 0, (uint64_t)(int64_t)q->coll.team, 0, 0);
+	bad = gdri_check_threads(at, q->dst, q->src, q->n ^ (uint64_t)(uint32_t)q->coll.root << 32, q->coll.team);
 	ret = gdri_check_alone(at, &t->match_seq);
 	if (ret)
 		return ret;
-	ret = gdri_check_match(at, q, q->what < GDRI_RQ_COLLECTIVE ? 0 : gdri_check_coll_args(at, q, t));
+	if (!bad && q->what >= GDRI_RQ_COLLECTIVE)
+		bad = gdri_check_coll_args(at, q, t);
+	ret = gdri_check_match(at, q, bad);
 	if (ret)
 		gdri_alone_over(at, &t->match_seq);
 	return ret;

@@ -87,33 +87,13 @@ GDR_DEVICE int gdri_check_grid(const struct gdri_site *at)
 {
 	if (gdr_grid_size() == 1 || gdri_grid_word() || !gdri_dev())
 		return 0;
-	if (!gdr_block_id() && !gdr_thread_id())
-		gdri_refuse(at, -1, GDRI_ARG_OTHER, 0, gdr_grid_size(), 0, 0);
-	return -GDR_EINVAL;
-}
-
-/* On the host device, where they can be counted: all threads of the block make the call. */
-GDR_DEVICE int gdri_check_block(const struct gdri_site *at)
-{
-#ifndef __CUDACC__
-	int says;
-	unsigned n = gdr_block_size() == 1 ? 1 : gdri_hd_callers(&says);
-
-	if (n == gdr_block_size() || !gdri_dev())
-		return 0;
-	if (says)
-		gdri_refuse(at, -1, GDRI_ARG_THREADS, 0, n, gdr_block_id(), gdr_block_size());
-	return -GDR_EINVAL;
-#else
-	(void)at;
-	return 0;
-#endif
+	return gdr_block_id() ? -GDR_EINVAL : gdri_refuse(at, -1, GDRI_ARG_OTHER, 0, gdr_grid_size(), 0, 0);
 }
 
 GDR_DEVICE int gdri_check_grid_sync(const char *file, uint32_t line)
 {
-	struct gdri_site at = {file, line, GDRI_GRID_SYNC, GDRI_THREAD};
-	int ret = gdri_check_block(&at);
+	struct gdri_site at = {file, line, GDRI_GRID_SYNC, GDRI_BLOCK};
+	int ret = gdri_check_threads(&at, 0, 0, 0, -1);
 
 	return ret ? ret : gdri_check_grid(&at);
 }

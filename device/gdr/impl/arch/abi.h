@@ -175,7 +175,8 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_ARG_STEPS = 17, /* len and high: steps, here and there */
 	GDRI_ARG_PEER = 18,  /* the peer's own arguments were refused there */
 	GDRI_ARG_ELSEWHERE = 19, /* the peer is in another team's call: len */
-	GDRI_ARG_THREADS = 20, /* len threads of the high of block low make a call of all */
+	/* len threads of the high of block low, or of its warp addr - 1, make a call of all */
+	GDRI_ARG_THREADS = 20,
 	/* and beside it which argument; of one type, since C++20 joins no two */
 	GDRI_DEST = 1 << 8,
 	GDRI_SOURCE = 2 << 8,

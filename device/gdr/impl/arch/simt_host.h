@@ -41,8 +41,8 @@ GDR_API uint32_t gdri_hd_group(uint64_t key);
 /* Of a barrier of the running kernel's grid, 0 at first; NULL: not a collective launch. */
 GDR_API uint32_t *gdri_hd_grid_word(void);
 /* All threads of the block are to make this call, which meets as gdri_hd_sync_block does and orders no memory: how many
- * did. *first: 1 for one of them. */
-GDR_API unsigned gdri_hd_callers(int *first);
+ * bring the `call` of the first of them. *first: 1 for that one. */
+GDR_API unsigned gdri_hd_callers(uint64_t call, int *first);
 /* Any thread. */
 GDR_API void gdri_hd_pause(unsigned round);
 GDR_API uint64_t gdri_hd_clock_ns(void);
