@@ -210,6 +210,24 @@ static int heap_out_of_memory(const struct gdri_state *st, uint64_t size)
 				 : "");
 }
 
+/* Of the checked build, which looks no object of a GPU's heap up: its kernels cannot ask. */
+int gdri_hd_object(uint64_t offset, uint64_t len, uint64_t *begin, uint64_t *end)
+{
+	const struct gdri_state *st = gdri_state_get();
+	uint64_t first;
+
+	if (!st || st->cuda)
+		return 1;
+	first = GDRI_CTL_SIZE + st->teams->bytes;
+	if (gdri_suballoc_within(st->alloc, offset - first, len, begin, end))
+		return 1;
+	if (*end) {
+		*begin += first;
+		*end += first;
+	}
+	return 0;
+}
+
 /* Bytes of a part that holds it; the allocator's own grain fits any part. */
 static uint64_t part_for(uint64_t size, uint64_t alignment)
 {

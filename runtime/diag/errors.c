@@ -354,7 +354,7 @@ static void describe_arg(struct text *t, const struct gdri_error *e)
 
 	gdri_refusal_text(e, why, sizeof(why));
 	add_call_form(t, e);
-	if (e->peer >= 0 && reason < GDRI_ARG_MATCH)
+	if (e->peer >= 0 && (reason < GDRI_ARG_MATCH || reason > GDRI_ARG_ELSEWHERE))
 		text_add(t, " to PE %d", e->peer);
 	text_add(t, " refused: %s: %s", gdr_strerror(e->status), why);
 }

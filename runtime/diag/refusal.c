@@ -175,6 +175,22 @@ static void add_number(struct text *t, const struct gdri_error *e)
 	}
 }
 
+/* Beyond the end of the last object that begins before it. */
+static void add_object(struct text *t, const struct gdri_error *e)
+{
+	uint64_t begin = e->local, end = e->waited_ns;
+
+	text_add(t, "%s 0x%llx, %llu bytes, ", arg_name(e), (ull)e->addr, (ull)e->len);
+	if (e->addr < end)
+		text_add(t, "goes %llu bytes beyond the object of %llu bytes at 0x%llx",
+			 (ull)(e->addr + e->len - end), (ull)(end - begin), (ull)begin);
+	else if (end)
+		text_add(t, "is in no object: %llu bytes behind the one of %llu bytes at 0x%llx", (ull)(e->addr - end),
+			 (ull)(end - begin), (ull)begin);
+	else
+		text_add(t, "is in no object, and there is none before it");
+}
+
 static void add_memory(struct text *t, const struct gdri_error *e)
 {
 	switch (REASON(e)) {
@@ -245,6 +261,9 @@ void gdri_refusal_text(const struct gdri_error *e, char *buf, size_t room)
 	case GDRI_ARG_SIZE:
 	case GDRI_ARG_OVERLAP:
 		add_memory(&t, e);
+		break;
+	case GDRI_ARG_OBJECT:
+		add_object(&t, e);
 		break;
 	case GDRI_ARG_OTHER:
 		add_other(&t, e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/mem/suballoc.h"
 
-#include <stdbool.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +21,7 @@ struct gdri_suballoc {
 	size_t n, room;
 	uint64_t size, phase, used, history;
 	size_t objects;
+	pthread_rwlock_t lock; /* of the array: who changes it, and gdri_suballoc_within; held for no call */
 };
 
 static uint64_t suballoc_length(const struct range *r)
@@ -44,6 +45,7 @@ struct gdri_suballoc *gdri_suballoc_create(uint64_t size, uint64_t phase)
 	}
 	a->n = 1;
 	a->ranges[1].offset = a->size;
+	pthread_rwlock_init(&a->lock, NULL);
 	return a;
 }
 
@@ -51,9 +53,11 @@ int gdri_suballoc_grow(struct gdri_suballoc *a, uint64_t size)
 {
 	if (gdri_suballoc_reserve(a))
 		return -GDR_ENOMEM;
+	pthread_rwlock_wrlock(&a->lock);
 	a->ranges[a->n] = (struct range){a->size, false, true};
 	a->size += size - size % GDRI_SUBALLOC_GRAIN;
 	a->ranges[++a->n] = (struct range){a->size, false, false};
+	pthread_rwlock_unlock(&a->lock);
 	return 0;
 }
 
@@ -61,6 +65,7 @@ void gdri_suballoc_destroy(struct gdri_suballoc *a)
 {
 	if (!a)
 		return;
+	pthread_rwlock_destroy(&a->lock);
 	free(a->ranges);
 	free(a);
 }
@@ -71,12 +76,14 @@ int gdri_suballoc_reserve(struct gdri_suballoc *a)
 
 	if (a->n + 3 <= a->room) /* one alloc adds at most two ranges; and the end mark */
 		return 0;
+	pthread_rwlock_wrlock(&a->lock);
 	r = realloc(a->ranges, 2 * a->room * sizeof(*r));
-	if (!r)
-		return -GDR_ENOMEM;
-	a->ranges = r;
-	a->room *= 2;
-	return 0;
+	if (r) {
+		a->ranges = r;
+		a->room *= 2;
+	}
+	pthread_rwlock_unlock(&a->lock);
+	return r ? 0 : -GDR_ENOMEM;
 }
 
 /* FNV-1a over the words of each call. */
@@ -134,7 +141,9 @@ uint64_t gdri_suballoc_alloc(struct gdri_suballoc *a, uint64_t len, uint64_t ali
 		if (skip > suballoc_length(&a->ranges[i]) || suballoc_length(&a->ranges[i]) - skip < len)
 			continue;
 		start += skip;
+		pthread_rwlock_wrlock(&a->lock);
 		suballoc_carve(a, i, start, len);
+		pthread_rwlock_unlock(&a->lock);
 		suballoc_note(a, start);
 		suballoc_note(a, len);
 		return start;
@@ -172,6 +181,7 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 
 	if (i == a->n)
 		return -GDR_EINVAL;
+	pthread_rwlock_wrlock(&a->lock);
 	a->used -= suballoc_length(&a->ranges[i]);
 	a->objects--;
 	a->ranges[i].used = false;
@@ -179,6 +189,7 @@ int gdri_suballoc_free(struct gdri_suballoc *a, uint64_t offset)
 		suballoc_erase(a, i + 1);
 	if (i && !a->ranges[i - 1].used && !a->ranges[i].first)
 		suballoc_erase(a, i);
+	pthread_rwlock_unlock(&a->lock);
 	suballoc_note(a, ~offset);
 	return 0;
 }
@@ -212,7 +223,9 @@ int gdri_suballoc_resize(struct gdri_suballoc *a, uint64_t offset, uint64_t len)
 		return -GDR_ENOMEM;
 	len = suballoc_grains(len);
 	before = suballoc_length(&a->ranges[i]);
+	pthread_rwlock_wrlock(&a->lock);
 	ret = suballoc_move_end(a, i, offset + len);
+	pthread_rwlock_unlock(&a->lock);
 	if (ret)
 		return ret;
 	a->used += len - before;
@@ -238,6 +251,23 @@ uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
 		return 0;
 	*offset = a->ranges[i].offset;
 	return suballoc_length(&a->ranges[i]);
+}
+
+bool gdri_suballoc_within(struct gdri_suballoc *a, uint64_t offset, uint64_t len, uint64_t *begin, uint64_t *end)
+{
+	size_t i;
+
+	*begin = *end = 0;
+	pthread_rwlock_rdlock(&a->lock);
+	i = suballoc_bisect(a, offset + 1);
+	while (i && !a->ranges[i - 1].used)
+		i--;
+	if (i) {
+		*begin = a->ranges[i - 1].offset;
+		*end = a->ranges[i].offset;
+	}
+	pthread_rwlock_unlock(&a->lock);
+	return offset < *end && len <= *end - offset;
 }
 
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info)

@@ -3,10 +3,11 @@
  * offsets, never touches the memory, and gives the same offsets for the same
  * sequence of calls, so that all PEs agree without talking. First fit over an
  * address-ordered list; neighbouring free ranges are merged, but for those that were added. Not
- * thread-safe. */
+ * thread-safe, but for gdri_suballoc_within. */
 #ifndef GDRI_SUBALLOC_H
 #define GDRI_SUBALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,10 @@ uint64_t gdri_suballoc_size(const struct gdri_suballoc *a, uint64_t offset);
 
 /* The first object at or behind *offset: its bytes, and *offset where it starts. 0: there is none. */
 uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset);
+
+/* Does [offset, offset + len) lie within one object? *begin and *end: of the last object that begins at offset or
+ * before it; 0: there is none. Any thread, beside others that look and the one that changes it. */
+bool gdri_suballoc_within(struct gdri_suballoc *a, uint64_t offset, uint64_t len, uint64_t *begin, uint64_t *end);
 
 void gdri_suballoc_query(const struct gdri_suballoc *a, struct gdri_suballoc_info *info);
 

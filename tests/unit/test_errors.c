@@ -775,6 +775,12 @@ static void an_argument_has_its_reason(void **state)
 	     .reason = GDRI_SIG | GDRI_ARG_HEAP, .addr = 0x10, .len = 8, .local = 0x1000, .waited_ns = 0x2000);
 	SAYS("dest 0x1100, 8 bytes, lies over the library's own words, 0x1000 to 0x1800",
 	     .reason = GDRI_DEST | GDRI_ARG_OWN, .addr = 0x1100, .len = 8, .local = 0x1000, .waited_ns = 0x1800);
+	SAYS("dest 0x1ff8, 16 bytes, goes 8 bytes beyond the object of 4096 bytes at 0x1000",
+	     .reason = GDRI_DEST | GDRI_ARG_OBJECT, .addr = 0x1ff8, .len = 16, .local = 0x1000, .waited_ns = 0x2000);
+	SAYS("sig 0x2008, 8 bytes, is in no object: 8 bytes behind the one of 4096 bytes at 0x1000",
+	     .reason = GDRI_SIG | GDRI_ARG_OBJECT, .addr = 0x2008, .len = 8, .local = 0x1000, .waited_ns = 0x2000);
+	SAYS("source 0x100, 8 bytes, is in no object, and there is none before it",
+	     .reason = GDRI_SOURCE | GDRI_ARG_OBJECT, .addr = 0x100, .len = 8);
 	SAYS("9 elements of 8 bytes are more than the heap's 64 bytes", .reason = GDRI_ARG_SIZE, .len = 9, .local = 8,
 	     .waited_ns = 64);
 	SAYS("the stride of source is -5: 3 blocks of it are not within 64 bytes",

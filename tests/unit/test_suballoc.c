@@ -193,6 +193,25 @@ static void model_resize(struct model *m, struct gdri_suballoc *a, unsigned int 
 		m->owner[i] = i < s + grains ? id : 0;
 }
 
+static void model_within(const struct model *m, struct gdri_suballoc *a, unsigned int r)
+{
+	uint64_t at = r % (GRAINS * G), len = r >> 4 & 4095, begin, end, want_begin, want_end;
+	bool within = gdri_suballoc_within(a, at, len, &begin, &end);
+	int s = (int)(at / G), last;
+
+	while (s >= 0 && !m->owner[s])
+		s--;
+	for (last = s; last + 1 < GRAINS && s >= 0 && m->owner[last + 1] == m->owner[s];)
+		last++;
+	while (s > 0 && m->owner[s - 1] == m->owner[s])
+		s--;
+	want_begin = s < 0 ? 0 : (uint64_t)s * G;
+	want_end = s < 0 ? 0 : (uint64_t)(last + 1) * G;
+	assert_int_equal(begin, want_begin);
+	assert_int_equal(end, want_end);
+	assert_int_equal(within, at < want_end && at + len <= want_end);
+}
+
 static void agrees_with_the_model(void **state)
 {
 	struct gdri_suballoc *a = gdri_suballoc_create(GRAINS * G, 0);
@@ -216,6 +235,7 @@ static void agrees_with_the_model(void **state)
 			model_alloc(m, a, r >> 4);
 			model_alloc(m2, twin, r >> 4);
 		}
+		model_within(m, a, seed >> 3);
 		gdri_suballoc_query(a, &info);
 		assert_int_equal(info.objects, m->n_live);
 		assert_int_equal(info.largest_free, model_largest(m) * G);

@@ -136,6 +136,21 @@ GDR_DEVICE int gdri_check_align(const struct gdri_site *at, uint32_t arg, const 
 	return (uint64_t)(uintptr_t)ptr & (align - 1) ? gdri_refuse(at, pe, arg | GDRI_ARG_ALIGN, ptr, 0, 0, align) : 0;
 }
 
+/* Within one object of this PE's, whose objects are those of all. */
+GDR_DEVICE int gdri_check_object(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len, int pe)
+{
+#ifndef __CUDACC__
+	uint64_t heap = (uint64_t)(uintptr_t)gdri_dev()->heap, begin, end;
+
+	if (!gdri_hd_object((uint64_t)(uintptr_t)ptr - heap, len, &begin, &end)) {
+		heap = end ? heap : 0;
+		return gdri_refuse(at, pe, arg | GDRI_ARG_OBJECT, ptr, len, heap + begin, heap + end);
+	}
+#endif
+	(void)at, (void)arg, (void)ptr, (void)len, (void)pe;
+	return 0;
+}
+
 /* Memory of the heap that is the program's: not the library's own, in front of the first object. */
 GDR_DEVICE int gdri_check_heap(const struct gdri_site *at, uint32_t arg, const void *ptr, uint64_t len, int pe)
 {
@@ -146,7 +161,7 @@ GDR_DEVICE int gdri_check_heap(const struct gdri_site *at, uint32_t arg, const v
 		return gdri_refuse(at, pe, arg | GDRI_ARG_HEAP, ptr, len, heap, heap + dev->heap_size);
 	if (off < dev->own_size)
 		return gdri_refuse(at, pe, arg | GDRI_ARG_OWN, ptr, len, heap, heap + dev->own_size);
-	return 0;
+	return gdri_check_object(at, arg, ptr, len, pe);
 }
 
 /* Memory outside the heap that this PE may name as its own: none for programs of gdr, any for those of NVSHMEM. As the

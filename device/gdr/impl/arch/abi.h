@@ -177,6 +177,7 @@ enum gdri_arg_reason { /* why an argument was refused; value: gdri_error.len whe
 	GDRI_ARG_ELSEWHERE = 19, /* the peer is in another team's call: len */
 	/* len threads of the high of block low, or of its warp addr - 1, make a call of all */
 	GDRI_ARG_THREADS = 20,
+	GDRI_ARG_OBJECT = 21, /* addr, len bytes: not within the object low .. high, the last one before its end */
 	/* and beside it which argument; of one type, since C++20 joins no two */
 	GDRI_DEST = 1 << 8,
 	GDRI_SOURCE = 2 << 8,

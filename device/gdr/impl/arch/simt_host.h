@@ -48,6 +48,9 @@ GDR_API void gdri_hd_pause(unsigned round);
 GDR_API uint64_t gdri_hd_clock_ns(void);
 /* Error records that are complete and that nobody has said yet: the program may end before the library looks. */
 GDR_API void gdri_hd_say_errors(void);
+/* Does [offset, offset + len) of the heap lie within one object? 0: no, and *begin and *end are the offsets of the last
+ * one that begins there or before; 0: there is none. */
+GDR_API int gdri_hd_object(uint64_t offset, uint64_t len, uint64_t *begin, uint64_t *end);
 /* `call` found no library, before gdr_init or behind gdr_finalize: says so. -GDR_ESTATE. */
 GDR_API int gdri_hd_no_library(const char *call) __attribute__((cold));
 
