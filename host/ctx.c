@@ -97,3 +97,16 @@ int gdr_ctx_get_team(gdr_ctx_t ctx, gdr_team_t *team)
 	return gdri_fail(-GDR_EINVAL, "gdr_ctx_get_team: %s",
 			 team ? "there is no such context" : "no place for the team");
 }
+
+uint64_t gdri_ctx_serial(gdr_ctx_t ctx)
+{
+	struct gdri_state *st = gdri_state_get();
+	uint64_t serial;
+
+	if (!st)
+		return 0;
+	pthread_mutex_lock(&st->ctxs->lock);
+	serial = gdri_ctx_find(st, ctx) ? st->ctxs->serials[ctx] : 0;
+	pthread_mutex_unlock(&st->ctxs->lock);
+	return serial;
+}

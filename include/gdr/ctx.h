@@ -52,7 +52,8 @@ GDR_API int gdr_ctx_create(long options, gdr_ctx_t *ctx);
 GDR_API int gdr_team_create_ctx(gdr_team_t team, long options, gdr_ctx_t *ctx);
 /** gdr_ctx_quiet, whose status it returns, then its queues are free for another context; those that failed are
  * not used again. No thread uses the context any more, no kernel either. Local. gdr_team_destroy destroys the
- * contexts of the team. */
+ * contexts of the team. A context that is made later may get the number: who destroys by the old one then destroys
+ * that. */
 GDR_API int gdr_ctx_destroy(gdr_ctx_t ctx);
 /** The host's transfers (gdr/host.h) on a context. Where kernels run on GPUs these complete before they return, and
  * gdr_host_ctx_quiet completes what kernels did on it. A context that there is not gets -GDR_EINVAL. @{ */
@@ -65,6 +66,9 @@ GDR_API int gdr_host_ctx_quiet(gdr_ctx_t ctx);
 /** @} */
 /** The team that it was made of; -GDR_EINVAL and GDR_TEAM_INVALID when there is no such context. */
 GDR_API int gdr_ctx_get_team(gdr_ctx_t ctx, gdr_team_t *team);
+/* For gdr/gdr.hpp: tells a context from later ones of its number, and GDR_CTX_DEFAULT's, made by gdr_init, a job from
+ * later ones. 0: there is no such context. */
+GDR_API uint64_t gdri_ctx_serial(gdr_ctx_t ctx);
 
 GDR_EXTERN_C_END
 #endif

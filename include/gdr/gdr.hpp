@@ -253,12 +253,11 @@ GDRI_CPP_GATHERS(GDRI_CPP_HOST, _on_stream, (, gdr_stream_t stream), (, stream))
 
 /* ---- owners: one each, which moves, and ends what it has when it goes ---- */
 
-inline unsigned gdri_jobs_ended; /* by gdr::job */
-
 template <typename Id, int (*end)(Id), Id none> class gdri_owner {
 public:
 	gdri_owner() = default;
-	gdri_owner(gdri_owner &&from) noexcept : id_(from.id_), status_(from.status_), job_(from.job_)
+	gdri_owner(gdri_owner &&from) noexcept
+	    : id_(from.id_), status_(from.status_), with_(from.with_), serial_(from.serial_)
 	{
 		from.id_ = none;
 	}
@@ -268,7 +267,8 @@ public:
 			reset();
 			id_ = from.id_;
 			status_ = from.status_;
-			job_ = from.job_;
+			with_ = from.with_;
+			serial_ = from.serial_;
 			from.id_ = none;
 		}
 		return *this;
@@ -286,24 +286,25 @@ public:
 	{
 		return id_ != none;
 	}
-	/* Ends it now: the status of that. 0 too where gdr_finalize has ended it with all else. */
+	/* Ends it now: the status of that. 0 too where gdr_finalize has ended it with all else, or gdr_team_destroy a
+	 * context. */
 	int reset()
 	{
 		Id id = id_;
 
 		id_ = none;
-		return id == none || job_ != gdri_jobs_ended || gdr_host_my_pe() < 0 ? 0 : end(id);
+		return id == none || gdri_ctx_serial(with_) != serial_ ? 0 : end(id);
 	}
 
 protected:
 	Id id_ = none;
 	int status_ = 0;
-
-private:
-	unsigned job_ = gdri_jobs_ended; /* a later job's could have the same name */
+	/* The context that it is there as long as: the job's, or itself. A later one's could have the same name. */
+	gdr_ctx_t with_ = GDR_CTX_DEFAULT;
+	uint64_t serial_ = gdri_ctx_serial(GDR_CTX_DEFAULT);
 };
 
-/* gdr_init, and gdr_finalize at its end. Owners that outlive that end nothing more. */
+/* gdr_init, and gdr_finalize at its end. Owners that outlive that end nothing more. It stays where it is made. */
 class job {
 public:
 	job() : status_(gdr_init())
@@ -326,15 +327,13 @@ public:
 	{
 		return status_ == 0;
 	}
-	/* Now, for its status. */
+	/* Now, for its status. 0 too where gdr_finalize was called: a job that was begun behind that is not its own. */
 	int finalize()
 	{
 		int ret = 0;
 
-		if (!status_) {
+		if (!status_ && gdri_ctx_serial(GDR_CTX_DEFAULT) == serial_)
 			ret = gdr_finalize();
-			gdri_jobs_ended++;
-		}
 		status_ = -GDR_ESTATE;
 		return ret;
 	}
@@ -349,6 +348,7 @@ public:
 
 private:
 	int status_;
+	uint64_t serial_ = gdri_ctx_serial(GDR_CTX_DEFAULT);
 };
 
 /* n elements of T in the heap of each PE, zeroed. Collective, as its end: all PEs make and end theirs in the same order. */
@@ -423,6 +423,8 @@ public:
 	explicit context(long options, gdr_team_t of = GDR_TEAM_WORLD)
 	{
 		status_ = gdr_team_create_ctx(of, options, &id_);
+		with_ = id_;
+		serial_ = gdri_ctx_serial(id_);
 	}
 	gdr_ctx_t id() const
 	{

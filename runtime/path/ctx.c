@@ -22,6 +22,14 @@ static int ctx_push_record(struct gdri_state *st, gdr_ctx_t ctx)
 	return gdri_cuda_poke(st->cuda, st->ctxs->gpu + ctx, &copy, sizeof(copy), gdri_cuda_copy_ms(st));
 }
 
+/* Over all jobs: one of a later job is told from one of an earlier one. One job at a time makes contexts. */
+static uint64_t ctx_count(void)
+{
+	static uint64_t made;
+
+	return ++made;
+}
+
 /* The team's record of the world comes later; all of it that counts is known. */
 static void set_default(struct gdri_state *st)
 {
@@ -31,6 +39,7 @@ static void set_default(struct gdri_state *st)
 	c->size = st->n_pes;
 	c->stride = 1;
 	c->team = GDR_TEAM_WORLD;
+	st->ctxs->serials[GDR_CTX_DEFAULT] = ctx_count();
 }
 
 int gdri_up_ctxs(struct gdri_state *st)
@@ -41,9 +50,10 @@ int gdri_up_ctxs(struct gdri_state *st)
 	pthread_mutex_init(&cs->lock, NULL);
 	cs->list = calloc(1, bytes);
 	cs->slots = calloc(st->opt.ctx_queues + 1u, sizeof(*cs->slots));
+	cs->serials = calloc(GDRI_MAX_CTXS, sizeof(*cs->serials));
 	if (st->cuda)
 		cs->gpu = gdri_cuda_alloc_bare(st->cuda, bytes);
-	if (!cs->list || !cs->slots || (st->cuda && !cs->gpu))
+	if (!cs->list || !cs->slots || !cs->serials || (st->cuda && !cs->gpu))
 		return gdri_fail(-GDR_ENOMEM, "out of memory for contexts");
 	set_default(st);
 	st->dev->ctxs = cs->list;
@@ -56,6 +66,7 @@ void gdri_down_ctxs(struct gdri_state *st)
 
 	free(cs->list);
 	free(cs->slots);
+	free(cs->serials);
 	if (cs->gpu)
 		gdri_cuda_free(st->cuda, cs->gpu);
 	*cs = (struct gdri_ctxs){0};
@@ -165,6 +176,7 @@ int gdri_ctx_make(struct gdri_state *st, gdr_team_t team, uint32_t mode, uint32_
 	c = &st->ctxs->list[i];
 	pthread_mutex_lock(&st->ctxs->lock);
 	memset(c, 0, sizeof(*c));
+	st->ctxs->serials[i] = ctx_count();
 	pthread_mutex_unlock(&st->ctxs->lock);
 	if (st->dev->n_slots) /* else all PEs are mapped */
 		ret = take_queues(st, c, n);

@@ -20,6 +20,7 @@ struct gdri_ctxs {
 	struct gdri_ctx *list; /* [GDRI_MAX_CTXS]; on the host device what device code uses */
 	struct gdri_ctx *gpu;  /* list's copy in memory of the GPU */
 	uint8_t *slots;	       /* [opt.ctx_queues] enum gdri_ctx_slot: of the queues to each PE */
+	uint64_t *serials;     /* [GDRI_MAX_CTXS]: how many this process had made, of all jobs, when it made this one */
 	/* Of what stands in the list, with st->local_lock for who changes it: who looks a context up does not wait for
 	 * a GPU. */
 	pthread_mutex_t lock;

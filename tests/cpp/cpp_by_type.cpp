@@ -10,6 +10,7 @@ static_assert(!std::is_copy_constructible_v<gdr::job> && !std::is_copy_construct
 	      !std::is_copy_constructible_v<gdr::object<int>>, "each has one owner");
 static_assert(std::is_nothrow_move_constructible_v<gdr::object<int>> && std::is_nothrow_move_assignable_v<gdr::team>,
 	      "which may change");
+static_assert(!std::is_move_constructible_v<gdr::job>, "but that of the job");
 
 struct triple {
 	float x;
@@ -191,6 +192,50 @@ static void owners(void)
 	}
 }
 
+/* gdr_team_destroy ends the team's contexts, whose numbers are given out again. */
+static void context_of_team(void)
+{
+	gdr::team all = gdr::team::split_strided(GDR_TEAM_WORLD, 0, 1, multi_n);
+	gdr::context first(GDR_CTX_GPU, all.id()), second(GDR_CTX_GPU, all.id());
+	gdr_team_t of;
+
+	CHECK(first && second);
+	CHECK_OK(all.reset());
+	gdr::context later(GDR_CTX_GPU), last(GDR_CTX_GPU);
+	CHECK_EQ(later.id(), first.id());
+	CHECK_EQ(last.id(), second.id());
+	CHECK_OK(first.reset());
+	gdr::context moved(std::move(second));
+	CHECK_OK(moved.reset());
+	CHECK_OK(gdr_ctx_get_team(later.id(), &of));
+	CHECK_OK(gdr_ctx_get_team(last.id(), &of));
+	moved = std::move(last);
+	CHECK_OK(moved.reset());
+}
+
+/* What C's gdr_finalize ended, the next job does not have. */
+static void ended_by_c(void)
+{
+	gdr::job ended;
+	gdr::object<long> object(8);
+	gdr::context context(GDR_CTX_GPU);
+
+	CHECK(ended && object && context);
+	CHECK_OK(gdr_finalize());
+	gdr::job next;
+	gdr::object<long> own(8);
+	gdr::context own_context(GDR_CTX_GPU);
+	gdr_team_t of;
+
+	CHECK(next && own && own_context);
+	CHECK_OK(object.reset());
+	CHECK_OK(context.reset());
+	CHECK_EQ(gdr_heap_list(NULL, 0), 1);
+	CHECK_OK(gdr_ctx_get_team(own_context.id(), &of));
+	CHECK_OK(ended.finalize());
+	CHECK_EQ(gdr_host_my_pe(), multi_pe);
+}
+
 int main(int argc, char **argv)
 {
 	gdr::job job;
@@ -227,6 +272,7 @@ int main(int argc, char **argv)
 #endif
 		RUN(by_type, 1, 32, &a);
 		owners();
+		context_of_team();
 		multi_shared_free(a.report);
 	}
 	CHECK_EQ(gdr_errors(NULL, 0), 0);
@@ -247,6 +293,7 @@ int main(int argc, char **argv)
 		CHECK_OK(moved.reset()); /* not `own`, which has its address */
 		CHECK_OK(own.reset());
 	}
+	ended_by_c();
 	if (multi_pe == 0)
 		printf("cpp_by_type: all right on %d PEs\n", multi_n);
 	return 0;
