@@ -314,13 +314,19 @@ void *gdr_malloc(size_t size)
 	return allocate_zeroed("gdr_malloc", size, 1, false);
 }
 
-void *gdr_calloc(size_t count, size_t size)
+/* An alignment that all objects have is none: PEs agree, whether they asked for it or not. */
+void *gdri_calloc(size_t alignment, size_t count, size_t size)
 {
 	size_t total;
 
 	if (__builtin_mul_overflow(count, size, &total))
 		total = SIZE_MAX; /* no heap has it: fails like any other size, on all PEs */
-	return allocate_zeroed("gdr_calloc", total, 1, true);
+	return allocate_zeroed("gdr_calloc", total, alignment > GDRI_SUBALLOC_GRAIN ? alignment : 1, true);
+}
+
+void *gdr_calloc(size_t count, size_t size)
+{
+	return gdri_calloc(1, count, size);
 }
 
 void *gdr_align(size_t alignment, size_t size)

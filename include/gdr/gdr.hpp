@@ -359,7 +359,7 @@ public:
 	object() = default;
 	explicit object(size_t n) : n_(n)
 	{
-		this->id_ = gdr_calloc(n, sizeof(T));
+		this->id_ = gdri_calloc(alignof(T), n, sizeof(T));
 		this->status_ = this->id_ || !n ? 0 : gdr_host_status();
 		if (!this->id_ && n && !this->status_)
 			this->status_ = -GDR_ENOMEM;

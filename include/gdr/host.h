@@ -129,11 +129,13 @@ GDR_API int gdr_version(void);
 /* ---- symmetric memory ---- */
 
 /* Collective, same size (and alignment, a power of two, at most 2 MiB) on all PEs: PEs that
- * disagree get NULL on every PE. Contents are indeterminate (calloc: zero).
+ * disagree get NULL on every PE. All give multiples of 256. Contents are indeterminate (calloc: zero).
  * Returns NULL on failure, gdr_host_status() says why. Size 0 gives NULL and no error. Implies a barrier. */
 GDR_API void *gdr_malloc(size_t size);
 GDR_API void *gdr_calloc(size_t count, size_t size);
 GDR_API void *gdr_align(size_t alignment, size_t size);
+/* For gdr/gdr.hpp: gdr_calloc at a multiple of alignment, as gdr_align takes it. */
+GDR_API void *gdri_calloc(size_t alignment, size_t count, size_t size);
 
 /* Collective, the same object on all PEs. NULL is a no-op. Implies a barrier, after
  * which no PE uses the memory. */

@@ -192,6 +192,33 @@ static void owners(void)
 	}
 }
 
+struct alignas(1024) page {
+	char c[1024];
+};
+
+/* Wherever objects that need less lie between, and whatever was there before. */
+static void aligned(void)
+{
+	gdr::object<char> between[4];
+	gdr::object<page> pages[4];
+	page seen;
+
+	{
+		gdr::object<page> before(16);
+
+		multi_fill(before.get(), 1, before.size() * sizeof(page));
+	}
+	for (int i = 0; i < 4; i++) {
+		between[i] = gdr::object<char>(1);
+		pages[i] = gdr::object<page>(1);
+		CHECK(between[i] && pages[i]);
+		CHECK_EQ((uintptr_t)pages[i].get() % alignof(page), 0);
+		CHECK_OK(gdr_memcpy(&seen, pages[i].get(), sizeof(seen)));
+		for (char c : seen.c)
+			CHECK_EQ(c, 0);
+	}
+}
+
 /* gdr_team_destroy ends the team's contexts, whose numbers are given out again. */
 static void context_of_team(void)
 {
@@ -272,6 +299,7 @@ int main(int argc, char **argv)
 #endif
 		RUN(by_type, 1, 32, &a);
 		owners();
+		aligned();
 		context_of_team();
 		multi_shared_free(a.report);
 	}
