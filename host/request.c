@@ -137,13 +137,20 @@ int gdri_near_check(const struct gdri_state *st, const char *call, const char *r
 	return bytes_not_in_heap(st, call, role, ptr, len, -1);
 }
 
-/* A symmetric object, aligned to its elements: to the power of two that their size is a multiple of. */
+/* Data is moved by bytes, from and to any address. Else an element is one access (16 bytes: two). */
+static uint64_t request_align(const struct gdri_request *q)
+{
+	bool is_moved = q->what >= GDRI_RQ_BY_BLOCK && q->what < GDRI_RQ_REDUCE;
+
+	return is_moved ? 1 : q->size < 8 ? q->size : 8;
+}
+
+/* A symmetric object. */
 static int in_heap(const struct gdri_state *st, const struct gdri_request *q, const char *call, const char *role,
-		   const void *ptr, uint64_t len)
+		   const void *ptr, uint64_t len, uint64_t align)
 {
 	bool is_far = q->what >= GDRI_RQ_P && q->what < GDRI_RQ_COLLECTIVE && q->what != GDRI_RQ_WAIT &&
 		      q->what != GDRI_RQ_LOCK;
-	uint64_t align = (q->size | 8) & (0 - (uint64_t)(q->size | 8));
 	int ret, pe = is_far ? q->pe : -1;
 	char of[OF_LEN], much[64];
 
@@ -171,9 +178,9 @@ static int check_collective(const struct gdri_state *st, const struct gdri_reque
 	if (!gdri_request_extent(q, (uint64_t)t->n, &d, &s))
 		return gdri_fail(-GDR_EINVAL, "%s: %llu elements, steps %lld and %lld", call,
 				 (unsigned long long)q->n, (long long)q->coll.dst_step, (long long)q->coll.src_step);
-	ret = in_heap(st, q, call, "dest", q->dst, d);
+	ret = in_heap(st, q, call, "dest", q->dst, d, request_align(q));
 	if (!ret)
-		ret = in_heap(st, q, call, "source", q->src, s);
+		ret = in_heap(st, q, call, "source", q->src, s, request_align(q));
 	if (!ret && q->n && !gdri_request_overlap(q, (uint64_t)t->me, d, s))
 		ret = gdri_fail(-GDR_EINVAL, "%s: dest %p and source %p overlap", call, q->dst, q->src);
 	return ret;
@@ -251,7 +258,7 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 	else if (q->what >= GDRI_RQ_BY_BLOCK)
 		len = q->n > gdri_window_reach(st) / q->size ? TOO_MANY : q->n * q->size;
 	if (!ret)
-		ret = in_heap(st, q, call, role, remote, len);
+		ret = in_heap(st, q, call, role, remote, len, request_align(q));
 	if (!ret && len && q->what >= GDRI_RQ_BY_BLOCK)
 		ret = check_near(st, q, call, remote_is_src, len);
 	if (!ret && q->pe == st->pe && is_contiguous(q) && !gdri_request_apart(q->dst, q->src, len))
@@ -263,7 +270,8 @@ static int check_transfer(const struct gdri_state *st, const struct gdri_request
 		return ret;
 	if (q->signal.op != GDR_SIGNAL_SET && q->signal.op != GDR_SIGNAL_ADD)
 		return gdri_fail(-GDR_EINVAL, "%s: there is no signal operation %u", call, q->signal.op);
-	return q->what == GDRI_RQ_SIGNAL ? 0 : in_heap(st, q, call, "signal", q->signal.word, sizeof(uint64_t));
+	return q->what == GDRI_RQ_SIGNAL
+		       ? 0 : in_heap(st, q, call, "signal", q->signal.word, sizeof(uint64_t), sizeof(uint64_t));
 }
 
 static int check_wait(const struct gdri_state *st, const struct gdri_request *q, const char *call)
@@ -283,7 +291,7 @@ static int check_wait(const struct gdri_state *st, const struct gdri_request *q,
 		return gdri_fail(-GDR_EINVAL, "%s: %s is NULL, with %llu words", call, no_values ? "values" : "indices",
 				 (unsigned long long)q->n);
 	return in_heap(st, q, call, "word", w->words,
-		       q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size);
+		       q->n > gdri_window_reach(st) ? TOO_MANY : (q->n ? q->n : 1) * q->size, request_align(q));
 }
 
 int gdri_count_check(const struct gdri_state *st, const char *call, uint64_t n, uint32_t size)
@@ -307,7 +315,7 @@ int gdri_request_check(const struct gdri_state *st, const struct gdri_request *q
 	if (q->what == GDRI_RQ_WAIT)
 		return check_wait(st, q, call);
 	if (q->what == GDRI_RQ_LOCK)
-		return in_heap(st, q, call, "lock", q->dst, q->size);
+		return in_heap(st, q, call, "lock", q->dst, q->size, request_align(q));
 	if (q->what < GDRI_RQ_P)
 		return 0;
 	return check_transfer(st, q, call);

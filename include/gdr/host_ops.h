@@ -7,8 +7,9 @@
  * GPUs. What is more here:
  *
  * - Arguments are always checked: -GDR_EINVAL for a PE that there is not, for what is not in the symmetric heap, for
- *   an object at the other end that is not aligned to its elements (at most 8 bytes), and, but for strided forms, for
- *   dest and source that overlap at the own PE. A collective that is refused on one
+ *   an element of p, g, atomics, signals, waits, locks, reductions and scans that is not aligned to its size (at most
+ *   8 bytes; memory that is only moved lies anywhere), and, but for strided forms, for dest and source that overlap at
+ *   the own PE. A collective that is refused on one
  *   member does not begin there, and the others are not told, but with GDR_CHECKED on the host device: they take the
  *   member's next call of the team for it, or wait until GDR_TIMEOUT. So end the job where one is refused.
  * - Local memory is any memory of the process, as for gdr_host_put (gdr/host.h): of a GPU, too, where kernels run on

@@ -13,6 +13,10 @@ static unsigned char *area; /* what others write, and behind it what they read *
 static uint64_t *sig;
 static int me, n, next, prev;
 
+struct pair { /* as std::complex<float>: of 8 bytes, but aligned to 4 */
+	float re, im;
+};
+
 struct triple { /* has no name of C, nor a size of one */
 	float x;
 	short y, z[3];
@@ -249,6 +253,17 @@ template <typename T> static void half(T one)
 	own_is(d, std::vector<T>{one});
 }
 
+/* A pair lies behind any float. */
+static void anywhere(void)
+{
+	struct pair *o = (struct pair *)(area + 4), v = {me + 1.0f, 2}, got;
+
+	CHECK_OK(gdr::host_put(o, &v, 1, next));
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr::host_get(&got, o, 1, me));
+	CHECK(got.re == (float)(prev + 1) && got.im == 2);
+}
+
 #define EACH(name, T)                                                                              \
 	move<T>();                                                                                 \
 	gather<T>();                                                                               \
@@ -275,6 +290,7 @@ int main(void)
 	GDRI_CPP_WAIT_TYPES(WAIT)
 	move<struct triple>();
 	gather<struct triple>();
+	anywhere();
 #ifndef __CUDACC__
 	half(gdr_half_t{0x3c00});
 	half(gdr_bfloat16_t{0x3f80});

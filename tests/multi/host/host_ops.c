@@ -362,6 +362,30 @@ static void together(void)
 	zero_word();
 }
 
+/* Elements of 8 bytes that are aligned to 4, as a complex of floats is: what is moved lies anywhere. */
+static void moved_anywhere(void)
+{
+	uint8_t v[N * 8], want[N * 8], got[N * 8];
+	gdr_complexf_t *o = (gdr_complexf_t *)(void *)(heap + 4), *mine = (gdr_complexf_t *)(void *)v;
+
+	make(v, 8, multi_pe);
+	make(want, 8, prev);
+	zero_all();
+	CHECK_OK(gdr_host_complexf_put(o, mine, 1, next));
+	CHECK_OK(gdr_host_complexf_put_nbi(o + 1, mine + 1, 1, next));
+	CHECK_OK(gdr_host_complexf_iput(o + 2, mine + 2, 2, 2, 2, next));
+	CHECK_OK(gdr_host_complexf_ibput(o + 3, mine + 3, 2, 2, 1, 2, next));
+	CHECK_OK(gdr_host_complexf_put_signal(o + 6, mine + 6, 2, word, 1, GDR_SIGNAL_SET, next));
+	CHECK_OK(gdr_barrier_all());
+	CHECK_OK(gdr_host_complexf_get((gdr_complexf_t *)(void *)got, o, N, multi_pe));
+	CHECK(!memcmp(got, want, sizeof(want)));
+	CHECK_OK(gdr_host_complexf_broadcast(GDR_TEAM_WORLD, o + N, o, N, 0));
+	CHECK_OK(gdr_host_complexf_iget((gdr_complexf_t *)(void *)got, o + N, 1, 1, N, multi_pe));
+	make(want, 8, multi_n - 1); /* what PE 0 has */
+	CHECK(!memcmp(got, want, sizeof(want)));
+	zero_word();
+}
+
 /* In every build: arguments are checked, and nothing is touched. */
 static void refused(void)
 {
@@ -380,6 +404,7 @@ static void refused(void)
 	}
 	CHECK_EQ(gdr_host_int_p(&v, 1, 0), -GDR_EINVAL); /* not in the heap */
 	CHECK_EQ(gdr_host_int_atomic_inc((int *)(void *)odd, 0), -GDR_EINVAL);
+	CHECK_EQ(gdr_host_put_signal(o, &v, 1, (uint64_t *)(void *)odd, 1, GDR_SIGNAL_SET, 0), -GDR_EINVAL);
 	CHECK_EQ(gdr_host_int_put(o, NULL, 1, 0), -GDR_EINVAL);
 	CHECK_EQ(gdr_host_int_put(o, &v, SIZE_MAX / 2, 0), -GDR_EINVAL);
 	CHECK_EQ(gdr_host_int_iput(o, &v, PTRDIFF_MAX / 4, 1, 3, 0), -GDR_EINVAL);
@@ -564,6 +589,7 @@ int main(void)
 	long_blocks();
 	move_bytes();
 	moved_in_parts();
+	moved_anywhere();
 	GDRI_HOST_RMA_TYPES(DO_SCALAR)
 	GDR_AMO_TYPES(DO_BITS)
 	GDR_FLOAT_TYPES(DO_AMO)
