@@ -39,6 +39,9 @@
 
 #if GDRI_HAS_HOST
 
+/* What an operation of dst's type reads; host_ops.hpp has C++ look at dst alone for it. */
+#define GDRI_HOST_FROM(T) const T *
+
 #ifdef GDRI_REFERENCE
 #define GDRI_HOST_OP(ret, name, params, result) ret gdr_host_##name params;
 #define GDRI_HOST_OP_VALUE(ret, name, params, statement) ret gdr_host_##name params;
@@ -76,7 +79,7 @@
  * @include host_ops.c
  * @{ */
 #define GDRI_HOST_PUT(pre, op, T, E, z, what, nbi)                                                 \
-	GDRI_HOST_OP(int, pre##op, (T * dst, const T *src, size_t n, int pe),                      \
+	GDRI_HOST_OP(int, pre##op, (T * dst, GDRI_HOST_FROM(T) src, size_t n, int pe),             \
 		     gdri_submit_rma(what, nbi, dst, src, n, E, pe, GDRI_HOST))
 #define GDRI_HOST_RMA(pre, T, E, z)                                                                \
 	GDRI_HOST_PUT(pre, put##z, T, E, z, GDRI_RQ_PUT, 0)                                        \
@@ -85,18 +88,19 @@
 	GDRI_HOST_PUT(pre, get##z##_nbi, T, E, z, GDRI_RQ_GET, 1)
 #define GDRI_HOST_STRIDED(pre, T, E, z)                                                            \
 	GDRI_HOST_OP(int, pre##iput##z,                                                            \
-		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),  \
+		     (T * dest, GDRI_HOST_FROM(T) source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe), \
 		     gdri_submit_strided(GDRI_RQ_IPUT, dest, source, dst, sst, n, E, pe, GDRI_HOST)) \
 	GDRI_HOST_OP(int, pre##iget##z,                                                            \
-		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe),  \
+		     (T * dest, GDRI_HOST_FROM(T) source, ptrdiff_t dst, ptrdiff_t sst, size_t n, int pe), \
 		     gdri_submit_strided(GDRI_RQ_IGET, dest, source, dst, sst, n, E, pe, GDRI_HOST))
 #define GDRI_HOST_BLOCKS(pre, op, T, E, z, what)                                                   \
 	GDRI_HOST_OP(int, pre##op##z,                                                              \
-		     (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe), \
+		     (T * dest, GDRI_HOST_FROM(T) source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,      \
+		      size_t nblocks, int pe),                                                     \
 		     gdri_host_blocks(what, dest, source, dst, sst, bsize, nblocks, E, pe))
 #define GDRI_HOST_PUT_SIGNAL(pre, T, E, z, nbi, tail)                                              \
 	GDRI_HOST_OP(int, pre##put##z##_signal##tail,                                              \
-		     (T * dst, const T *src, size_t n, uint64_t *sig, uint64_t value, int op, int pe), \
+		     (T * dst, GDRI_HOST_FROM(T) src, size_t n, uint64_t *sig, uint64_t value, int op, int pe), \
 		     gdri_submit_signal(nbi, dst, src, n, E, sig, value, op, pe, GDRI_HOST))
 #define GDRI_HOST_PUT_SIGNALS(pre, T, E, z)                                                        \
 	GDRI_HOST_PUT_SIGNAL(pre, T, E, z, 0, )                                                    \
@@ -241,17 +245,18 @@ GDRI_HOST_OP(int, clear_lock, (long *lock), gdri_host_lock(GDRI_LOCK_CALL_CLEAR,
 /** @} */
 
 #define GDRI_HOST_COLL_OF(pre, op, T, E, what)                                                     \
-	GDRI_HOST_OP(int, pre##op, (gdr_team_t team, T * dest, const T *source, size_t nelems),    \
+	GDRI_HOST_OP(int, pre##op, (gdr_team_t team, T * dest, GDRI_HOST_FROM(T) source, size_t nelems), \
 		     gdri_submit_coll(what, team, dest, source, nelems, E, 0, 1, 1, 0, GDRI_HOST))
 #define GDRI_HOST_COLL(pre, T, E, z)                                                               \
 	GDRI_HOST_OP(int, pre##broadcast##z,                                                       \
-		     (gdr_team_t team, T * dest, const T *source, size_t nelems, int root),        \
+		     (gdr_team_t team, T * dest, GDRI_HOST_FROM(T) source, size_t nelems, int root), \
 		     gdri_submit_coll(GDRI_RQ_BROADCAST, team, dest, source, nelems, E, root, 1, 1, 0, GDRI_HOST)) \
 	GDRI_HOST_COLL_OF(pre, collect##z, T, E, GDRI_RQ_COLLECT)                                  \
 	GDRI_HOST_COLL_OF(pre, fcollect##z, T, E, GDRI_RQ_FCOLLECT)                                \
 	GDRI_HOST_COLL_OF(pre, alltoall##z, T, E, GDRI_RQ_ALLTOALL)                                \
 	GDRI_HOST_OP(int, pre##alltoalls##z,                                                       \
-		     (gdr_team_t team, T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
+		     (gdr_team_t team, T * dest, GDRI_HOST_FROM(T) source, ptrdiff_t dst, ptrdiff_t sst,   \
+		      size_t nelems),                                                              \
 		     gdri_submit_coll(GDRI_RQ_ALLTOALLS, team, dest, source, nelems, E, 0, dst, sst, 0, GDRI_HOST))
 #define GDRI_HOST_COLL_TYPE(name, T) GDRI_HOST_COLL(name##_, T, sizeof(T), )
 #define GDRI_HOST_COLL_SIZE(bits, bytes) GDRI_HOST_COLL(, void, bytes, bits)

@@ -18,6 +18,8 @@
 /* The rows of gdr/host_ops.h once more: their names begin with host instead of with a type. */
 #undef GDRI_HOST_OP
 #undef GDRI_HOST_OP_VALUE
+#undef GDRI_HOST_FROM
+#define GDRI_HOST_FROM(T) const typename gdri_host_element<T>::type *
 #define GDRI_HOST_OP(ret, name, params, result)                                                    \
 	GDRI_CPP_HOST_OF(ret) name params                                                          \
 	{                                                                                          \
@@ -36,6 +38,7 @@ namespace gdr {
 
 template <typename T> struct gdri_host_element {
 	static_assert(__is_trivially_copyable(T), "its bytes are copied");
+	using type = T;
 	static constexpr uint32_t bytes = sizeof(T);
 };
 

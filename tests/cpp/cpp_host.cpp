@@ -253,7 +253,7 @@ template <typename T> static void half(T one)
 	own_is(d, std::vector<T>{one});
 }
 
-/* A pair lies behind any float. */
+/* A pair lies behind any float; of nothing there may be no source. */
 static void anywhere(void)
 {
 	struct pair *o = (struct pair *)(area + 4), v = {me + 1.0f, 2}, got;
@@ -262,6 +262,9 @@ static void anywhere(void)
 	CHECK_OK(gdr_barrier_all());
 	CHECK_OK(gdr::host_get(&got, o, 1, me));
 	CHECK(got.re == (float)(prev + 1) && got.im == 2);
+	CHECK_OK(gdr::host_put(o, nullptr, 0, me));
+	CHECK_OK(gdr::host_iget(o, nullptr, 1, 1, 0, me));
+	CHECK_OK(gdr::host_fcollect(W, o, nullptr, 0));
 }
 
 #define EACH(name, T)                                                                              \
