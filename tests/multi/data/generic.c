@@ -148,6 +148,66 @@ GDR_KERNEL(warp_kernel, struct words, arg)
 	REDUCE_BITS(gdr_, IN_KERNEL, m, c, char, _block)
 }
 
+/* ---- numbers of 16 bits: ones, whose result of each operation is a word of its own ---- */
+
+struct halves {
+	gdr_half_t *h; /* ONE of each PE, then a result for each operation */
+	gdr_bfloat16_t *b;
+	struct multi_report *report;
+};
+
+#define HALVES(pre, EQ, x)                                                                         \
+	EQ(pre##sum_reduce(GDR_TEAM_WORLD, x + MAX_N, x, 1), 0);                                   \
+	EQ(pre##prod_reduce(GDR_TEAM_WORLD, x + MAX_N + 1, x, 1), 0);                              \
+	EQ(pre##min_reduce(GDR_TEAM_WORLD, x + MAX_N + 2, x, 1), 0);                               \
+	EQ(pre##max_reduce(GDR_TEAM_WORLD, x + MAX_N + 3, x, 1), 0);                               \
+	EQ(pre##sum_reducescatter(GDR_TEAM_WORLD, x + MAX_N + 4, x, 1), 0);                        \
+	EQ(pre##prod_reducescatter(GDR_TEAM_WORLD, x + MAX_N + 5, x, 1), 0);                       \
+	EQ(pre##min_reducescatter(GDR_TEAM_WORLD, x + MAX_N + 6, x, 1), 0);                        \
+	EQ(pre##max_reducescatter(GDR_TEAM_WORLD, x + MAX_N + 7, x, 1), 0);
+
+GDR_KERNEL(halves_kernel, struct halves, m)
+{
+#define IN_HALVES(a, b) EXPECT_EQ(m.report, a, b)
+	HALVES(gdr_, IN_HALVES, m.h)
+	HALVES(gdr_, IN_HALVES, m.b)
+}
+
+/* The codes of one, and of the number of PEs; then ones again. */
+static void halves_are(void *x, uint16_t one, uint16_t sum)
+{
+	uint16_t bits[2 * MAX_N];
+
+	CHECK_OK(gdr_memcpy(bits, x, sizeof(bits)));
+	for (int i = MAX_N; i < 2 * MAX_N; i++)
+		CHECK_EQ(bits[i], i % 4 ? one : sum);
+	for (int i = 0; i < 2 * MAX_N; i++)
+		bits[i] = one;
+	CHECK_OK(gdr_memcpy(x, bits, sizeof(bits)));
+}
+
+static void halves(void)
+{
+	static const uint16_t half[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+	static const uint16_t bfloat16[] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
+	struct halves m = {(gdr_half_t *)gdr_calloc(2 * MAX_N, 2), (gdr_bfloat16_t *)gdr_calloc(2 * MAX_N, 2),
+			   multi_report_new()};
+
+	CHECK(m.h && m.b);
+	for (int i = 0; i < MAX_N; i++) {
+		CHECK_OK(gdr_memcpy(m.h + i, half, 2));
+		CHECK_OK(gdr_memcpy(m.b + i, bfloat16, 2));
+	}
+	CHECK_OK(gdr_barrier_all());
+	RUN(halves_kernel, 1, 1, &m);
+	halves_are(m.h, half[0], half[multi_n - 1]);
+	halves_are(m.b, bfloat16[0], bfloat16[multi_n - 1]);
+	HALVES(gdr_host_, CHECK_EQ, m.h)
+	HALVES(gdr_host_, CHECK_EQ, m.b)
+	halves_are(m.h, half[0], half[multi_n - 1]);
+	halves_are(m.b, bfloat16[0], bfloat16[multi_n - 1]);
+}
+
 /* ---- a thread of the host ---- */
 
 #define H_SCALAR(name, T) SCALAR(gdr_host_, CHECK_EQ, m, name, T)
@@ -226,5 +286,6 @@ int main(void)
 	host_waits(&m);
 	host_reduce(&m);
 	on_stream(&m);
+	halves();
 	return multi_end("generic");
 }
