@@ -206,6 +206,7 @@ static void halves(void)
 	HALVES(gdr_host_, CHECK_EQ, m.b)
 	halves_are(m.h, half[0], half[multi_n - 1]);
 	halves_are(m.b, bfloat16[0], bfloat16[multi_n - 1]);
+	multi_shared_free(m.report);
 }
 
 /* ---- a thread of the host ---- */
@@ -287,5 +288,6 @@ int main(void)
 	host_reduce(&m);
 	on_stream(&m);
 	halves();
+	multi_shared_free(m.report);
 	return multi_end("generic");
 }
