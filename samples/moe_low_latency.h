@@ -244,7 +244,7 @@ GDR_DEVICE int combine_tell(const struct moe *m)
 	for (int pe = (int)gdr_lane_id(); pe < gdr_n_pes() && !ret; pe += 32) {
 		if (!is_mapped(m, pe))
 			continue;
-		ret = gdr_fence_pe(pe); /* the results were stored by an earlier kernel */
+		ret = gdr_fence_pe(pe); /* of what the kernel before stored; pairs with the wait in combine_wait */
 		ret = ret ? ret : gdr_signal_set(&m->ready[gdr_my_pe()], m->round, pe);
 	}
 	return ret;

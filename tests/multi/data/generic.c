@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gdr/generic.h: every macro with every type that it takes, from a kernel and from a thread of the host. Each PE writes
- * to the next one alone. C and C++. */
+/* gdr/generic.h: every macro, and those of one thread, in a kernel and on the host, with every type that they take.
+ * Each PE writes to the next one alone. C and C++. */
 #include "tests/multi/multi.h"
 
 #include <gdr/generic.h>
@@ -186,7 +186,7 @@ static void halves_are(void *x, uint16_t one, uint16_t sum)
 	CHECK_OK(gdr_memcpy(x, bits, sizeof(bits)));
 }
 
-static void halves(void)
+static void run_halves(void)
 {
 	static const uint16_t half[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
 	static const uint16_t bfloat16[] = {0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100};
@@ -249,15 +249,27 @@ static void host_reduce(const struct words *m)
 	CHARS(H_REDUCE_BITS)
 }
 
+#define STREAM(x, op, from, want)                                                                  \
+	CHECK_OK(gdr_##op##_on_stream(GDR_TEAM_WORLD, m->x + RESULT, m->x + from, 1, NULL));       \
+	CHECK_OK(gdr_stream_sync(NULL));                                                           \
+	CHECK_EQ(gdr_host_g(m->x + RESULT, m->me), want);
+#define STREAMS(x, op, want)                                                                       \
+	STREAM(x, op##_reduce, SOURCE, want)                                                       \
+	STREAM(x, op##_reducescatter, SOURCES, want)
+
 static void on_stream(const struct words *m)
 {
-#define STREAM(op, want)                                                                           \
-	CHECK_OK(gdr_##op##_on_stream(GDR_TEAM_WORLD, m->f + RESULT, m->f + SOURCE, 1, NULL));     \
-	CHECK_OK(gdr_stream_sync(NULL));                                                           \
-	CHECK_EQ(gdr_host_g(m->f + RESULT, m->me), want);
-	STREAM(sum_reduce, ONES(m->n) + 2 * TWOS(m->n))
-	STREAM(max_reduce, m->n > 1 ? 2 : 1)
-	STREAM(sum_inscan, ONES(m->me + 1) + 2 * TWOS(m->me + 1))
+	STREAMS(f, sum, ONES(m->n) + 2 * TWOS(m->n))
+	STREAMS(ll, prod, 1 << TWOS(m->n))
+	STREAMS(us, min, 1)
+	STREAMS(d, max, m->n > 1 ? 2 : 1)
+	STREAMS(ul, and, m->n > 1 ? 0 : 1)
+	STREAMS(i, or, m->n > 1 ? 3 : 1)
+	STREAMS(uc, xor, (ONES(m->n) & 1) | (TWOS(m->n) & 1) << 1)
+	STREAM(f, sum_inscan, SOURCE, ONES(m->me + 1) + 2 * TWOS(m->me + 1))
+	CHECK_OK(gdr_sum_exscan_on_stream(GDR_TEAM_WORLD, m->l + RESULT, m->l + SOURCE, 1, NULL));
+	CHECK_OK(gdr_stream_sync(NULL));
+	CHECK_EQ(m->me ? gdr_host_g(m->l + RESULT, m->me) : 0, ONES(m->me) + 2 * TWOS(m->me));
 }
 
 int main(void)
@@ -287,7 +299,7 @@ int main(void)
 	host_waits(&m);
 	host_reduce(&m);
 	on_stream(&m);
-	halves();
+	run_halves();
 	multi_shared_free(m.report);
 	return multi_end("generic");
 }
