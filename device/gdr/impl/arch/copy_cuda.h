@@ -13,8 +13,7 @@
 #define GDRI_COPY_ODD_ROWS 7 /* of these, where they move the ends in bytes: a register less for a row */
 #define GDRI_COPY_ALONE_ROWS 6 /* of one thread alone that moves words */
 #define GDRI_COPY_NEAR_ROWS 3 /* of a thread that finds its source near */
-#define GDRI_COPY_AHEAD 15 /* words that bring it near, */
-#define GDRI_COPY_AHEAD_FAR 21 /* from a peer: a second round trip is dear */
+#define GDRI_COPY_AHEAD 15 /* words that bring it near; more take a kernel beyond 32 registers */
 
 /* Row k of the rest: its load stands before all stores, those of the rows behind it inside. No value is
  * without a definition anywhere, which the compiler would keep in memory. m is n: the distances of stores, which would
@@ -415,21 +414,22 @@ GDR_DEVICE uint32_t gdri_copy_words(const uint4 *s, int n)
 	return sum;
 }
 
-/* One thread alone would wait for each batch of its loads: it first loads a word of each of the next `ahead` pieces,
- * then finds them near. The sum of the words moves nothing, but what is loaded from here on waits for it. */
-GDR_DEVICE const uint4 *gdri_copy_ahead(const uint4 *s, int ahead)
+/* One thread alone would wait for each batch of its loads: it first loads a word of each of the next
+ * GDRI_COPY_AHEAD pieces, then finds them near. The sum of the words moves nothing, but what is loaded from here on
+ * waits for it. */
+GDR_DEVICE const uint4 *gdri_copy_ahead(const uint4 *s)
 {
-	return s + (gdri_copy_words(s, ahead) & gdri_constants_here.zero);
+	return s + (gdri_copy_words(s, GDRI_COPY_AHEAD) & gdri_constants_here.zero);
 }
 
-/* What stands in front of the first whole number of `ahead` pieces: n vectors in all, part: it is not empty. */
-GDR_DEVICE const uint4 *gdri_copy_ahead_first(const uint4 *s, size_t n, int ahead, uint32_t part)
+/* What stands in front of the first whole number of GDRI_COPY_AHEAD pieces: n vectors in all, part: it is not empty. */
+GDR_DEVICE const uint4 *gdri_copy_ahead_first(const uint4 *s, size_t n, uint32_t part)
 {
 	uint32_t sum = 0;
 
-	if (n >= 2 * (size_t)ahead) {
+	if (n >= 2 * GDRI_COPY_AHEAD) {
 		if (part)
-			sum = gdri_copy_words(s, ahead);
+			sum = gdri_copy_words(s, GDRI_COPY_AHEAD);
 	} else if (n >= 16) {
 		sum = gdri_copy_words(s, 8);
 	} else if (n >= 8) {
@@ -452,58 +452,50 @@ GDR_DEVICE void gdri_copy_rows(uint4 *d, const uint4 *s)
 
 /* n vectors, three at least; the last batch goes back over what it shares with the one before. One count, for two
  * would take a register more than there are. Not unrolled: the compiler would take registers anew for each row. */
-#define GDRI_COPY_BATCHES(ahead) (2 * (ahead) / GDRI_COPY_NEAR_ROWS)
-#define GDRI_COPY_NEAR(name, ahead)                                                                \
-	GDRI_NOINLINE void gdri_copy_thread_##name(uint4 *d, const uint4 *s, size_t n)             \
-	{                                                                                          \
-		uint32_t batches = (uint32_t)(n / GDRI_COPY_NEAR_ROWS);                            \
-		uint32_t rest = (uint32_t)(n % GDRI_COPY_NEAR_ROWS);                               \
-                                                                                                   \
-		GDRI_BY_ABI(gdri_copy_thread_##name);                                              \
-		s = gdri_copy_ahead_first(s, n, ahead, batches % GDRI_COPY_BATCHES(ahead));        \
-		GDRI_NOT_UNROLLED                                                                  \
-		do {                                                                               \
-			if (!(batches % GDRI_COPY_BATCHES(ahead)))                                 \
-				s = gdri_copy_ahead(s, ahead);                                     \
-			gdri_copy_rows(d, s);                                                      \
-			s += GDRI_COPY_NEAR_ROWS;                                                  \
-			d += GDRI_COPY_NEAR_ROWS;                                                  \
-			GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */         \
-			GDRI_COPY_HIDE(0, "l", d);                                                 \
-		} while (--batches);                                                               \
-		if (rest)                                                                          \
-			gdri_copy_rows(d + rest - GDRI_COPY_NEAR_ROWS, s + rest - GDRI_COPY_NEAR_ROWS); \
-	}
-GDRI_COPY_NEAR(near, GDRI_COPY_AHEAD)
-GDRI_COPY_NEAR(far, GDRI_COPY_AHEAD_FAR)
-#undef GDRI_COPY_NEAR
+#define GDRI_COPY_BATCHES (2 * GDRI_COPY_AHEAD / GDRI_COPY_NEAR_ROWS)
+GDRI_NOINLINE void gdri_copy_thread_near(uint4 *d, const uint4 *s, size_t n)
+{
+	uint32_t batches = (uint32_t)(n / GDRI_COPY_NEAR_ROWS);
+	uint32_t rest = (uint32_t)(n % GDRI_COPY_NEAR_ROWS);
+
+	GDRI_BY_ABI(gdri_copy_thread_near);
+	s = gdri_copy_ahead_first(s, n, batches % GDRI_COPY_BATCHES);
+	GDRI_NOT_UNROLLED
+	do {
+		if (!(batches % GDRI_COPY_BATCHES))
+			s = gdri_copy_ahead(s);
+		gdri_copy_rows(d, s);
+		s += GDRI_COPY_NEAR_ROWS;
+		d += GDRI_COPY_NEAR_ROWS;
+		GDRI_COPY_HIDE(0, "l", s); /* or each has a base and a distance */
+		GDRI_COPY_HIDE(0, "l", d);
+	} while (--batches);
+	if (rest)
+		gdri_copy_rows(d + rest - GDRI_COPY_NEAR_ROWS, s + rest - GDRI_COPY_NEAR_ROWS);
+}
 
 /* More than 64 bytes. */
-#define GDRI_COPY_LONG(name)                                                                       \
-	GDR_DEVICE void gdri_copy_long_##name(uint8_t *d, const uint8_t *s, size_t len)            \
-	{                                                                                          \
-		uint32_t head = (uint32_t)-(uint64_t)d & 15;                                       \
-                                                                                                   \
-		if (((uint64_t)d ^ (uint64_t)s) & 15) {                                            \
-			gdri_copy_thread_short(d, s, len);                                         \
-			return;                                                                    \
-		}                                                                                  \
-		if (((uint32_t)(uint64_t)d | (uint32_t)len) & 15) {                                \
-			gdri_copy_thread_ends(d, s, len);                                          \
-			d += head;                                                                 \
-			s += head;                                                                 \
-			len -= head;                                                               \
-		}                                                                                  \
-		gdri_copy_thread_##name((uint4 *)d, (const uint4 *)s, len >> 4);                   \
+GDR_DEVICE void gdri_copy_long(uint8_t *d, const uint8_t *s, size_t len)
+{
+	uint32_t head = (uint32_t)-(uint64_t)d & 15;
+
+	if (((uint64_t)d ^ (uint64_t)s) & 15) {
+		gdri_copy_thread_short(d, s, len);
+		return;
 	}
-GDRI_COPY_LONG(far)
-GDRI_COPY_LONG(near)
-#undef GDRI_COPY_LONG
+	if (((uint32_t)(uint64_t)d | (uint32_t)len) & 15) {
+		gdri_copy_thread_ends(d, s, len);
+		d += head;
+		s += head;
+		len -= head;
+	}
+	gdri_copy_thread_near((uint4 *)d, (const uint4 *)s, len >> 4);
+}
 
 typedef void (*gdri_copy_fn)(uint8_t *d, const uint8_t *s, size_t len);
 
-/* odd: up to 8 bytes that are no word; more: of more than 64. */
-GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, gdri_copy_fn more, void *dst, const void *src, size_t len)
+/* odd: up to 8 bytes that are no word. */
+GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, void *dst, const void *src, size_t len)
 {
 	uint64_t at = (uint64_t)dst | (uint64_t)src;
 
@@ -520,24 +512,24 @@ GDR_DEVICE void gdri_copy_thread_by(gdri_copy_fn odd, gdri_copy_fn more, void *d
 	else if (len <= 64)
 		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
-		more((uint8_t *)dst, (const uint8_t *)src, len);
+		gdri_copy_long((uint8_t *)dst, (const uint8_t *)src, len);
 }
 
 GDR_DEVICE void gdri_copy_thread(void *dst, const void *src, size_t len)
 {
-	gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_long_far, dst, src, len);
+	gdri_copy_thread_by(gdri_copy_thread_bytes, dst, src, len);
 }
 
 GDR_DEVICE void gdri_copy_thread_coll(void *dst, const void *src, size_t len)
 {
-	gdri_copy_thread_by(gdri_copy_thread_short, gdri_copy_long_far, dst, src, len);
+	gdri_copy_thread_by(gdri_copy_thread_short, dst, src, len);
 }
 
 /* To a peer's memory. */
 GDR_DEVICE void gdri_copy_word_first(void *dst, const void *src, size_t len)
 {
 	if (gdri_unlikely(!gdri_copy_if_word(dst, src, len)))
-		gdri_copy_thread_by(gdri_copy_thread_bytes, gdri_copy_long_near, dst, src, len);
+		gdri_copy_thread_by(gdri_copy_thread_bytes, dst, src, len);
 }
 
 /* ---- where registers count more than the last twentieth of the speed ----
@@ -550,7 +542,7 @@ GDR_DEVICE void gdri_copy_thread_lean(void *dst, const void *src, size_t len)
 	if (len <= 64)
 		gdri_copy_thread_short((uint8_t *)dst, (const uint8_t *)src, len);
 	else
-		gdri_copy_long_near((uint8_t *)dst, (const uint8_t *)src, len);
+		gdri_copy_long((uint8_t *)dst, (const uint8_t *)src, len);
 }
 
 #endif
