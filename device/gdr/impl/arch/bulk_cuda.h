@@ -9,15 +9,16 @@
 
 #if GDRI_HAS_BULK
 /* One thread, source and destination alike modulo 16, and long enough for both ends (gdri_bulk_pays). */
-GDR_DEVICE void gdri_bulk_copy(uint8_t *d, const uint8_t *s, size_t len, const void *stage, size_t bytes)
+GDRI_NOINLINE void gdri_bulk_copy(uint8_t *d, const uint8_t *s, size_t len, const void *stage, size_t bytes)
 {
-	uint32_t head = (uint32_t)-(uint64_t)d & 15, tail = (uint32_t)(len - head) & 15;
+	uint32_t head = (uint32_t)-(uint64_t)d & 15;
 
-	if (head | tail)
+	if (((uint32_t)(uint64_t)d | (uint32_t)len) & 15) {
 		gdri_copy_thread_ends(d, s, len);
-	d += head;
-	s += head;
-	len -= head + tail;
+		d += head;
+		s += head;
+		len = (len - head) & ~(size_t)15;
+	}
 	if (!gdri_is_shared(s)) {
 		gdri_bulk_through(d, s, len, gdri_shared_at(stage), (uint32_t)bytes);
 		return;
