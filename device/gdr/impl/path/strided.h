@@ -6,40 +6,65 @@
 
 #include <gdr/impl/path/xfer.h>
 
-/* One element, or a block of them. */
-GDR_DEVICE void gdri_copy_block(uint8_t *d, const uint8_t *s, size_t len)
+/* Of mapped memory: pieces of len bytes, `left` of them, each n-th one of them; steps in bytes. */
+struct gdri_pieces {
+	uint8_t *d;
+	const uint8_t *s;
+	int64_t dstep, sstep, left;
+	size_t len;
+	uint32_t rank, n;
+};
+
+/* By one thread, words without a call. */
+GDRI_SLOW void gdri_pieces_alone(struct gdri_pieces *b)
 {
 #ifdef __CUDACC__
-	uint64_t at = (uint64_t)d | (uint64_t)s;
+	uint32_t at = (uint32_t)((uint64_t)b->d | (uint64_t)b->s | (uint64_t)b->dstep | (uint64_t)b->sstep), n = b->n;
+	int64_t left = b->left, dstep = b->dstep, sstep = b->sstep;
+	const uint8_t *s = b->s;
+	uint8_t *d = b->d;
 
-	if (len == 8 && !(at & 7))
-		*(uint64_t *)d = *(const uint64_t *)s;
-	else if (len == 4 && !(at & 3))
-		*(uint32_t *)d = *(const uint32_t *)s;
-	else if (len == 2 && !(at & 1))
-		*(uint16_t *)d = *(const uint16_t *)s;
-	else if (len == 1)
-		*d = *s;
-	else
+#define GDRI_PIECES_WORDS(T)                                                                       \
+	if (b->len == sizeof(T) && !(at & (sizeof(T) - 1))) {                                      \
+		GDRI_NOT_UNROLLED                                                                  \
+		for (; left > 0; left -= n, d += dstep, s += sstep)                                \
+			*(T *)d = *(const T *)s;                                                   \
+		return;                                                                            \
+	}
+	GDRI_PIECES_WORDS(uint64_t)
+	GDRI_PIECES_WORDS(uint32_t)
+	GDRI_PIECES_WORDS(uint16_t)
+	GDRI_PIECES_WORDS(uint8_t)
+#undef GDRI_PIECES_WORDS
 #endif
-		gdri_p2p_copy_alone(d, s, len);
+	for (; b->left > 0; b->left -= b->n, b->d += b->dstep, b->s += b->sstep)
+		gdri_p2p_copy_alone(b->d, b->s, b->len);
+}
+
+/* One after the other, by all of the scope. */
+GDRI_SLOW void gdri_pieces_together(struct gdri_pieces *b)
+{
+	for (; b->left > 0; b->left--, b->d += b->dstep, b->s += b->sstep)
+		gdri_copy_lean(b->d, b->s, b->len, b->rank, b->n);
 }
 
 /* All threads of the scope; done for all of them when it returns. Steps in bytes. */
-GDRI_SLOW void gdri_strided_copy(int scope, uint8_t *dst, const uint8_t *src, int64_t dstep,
-				  int64_t sstep, size_t len, size_t n)
+GDRI_SLOW void gdri_strided_copy(int scope, uint8_t *d, const uint8_t *s, int64_t dstep, int64_t sstep, size_t len,
+				 size_t n)
 {
-	uint32_t rank = gdri_scope_rank(scope), size = gdri_scope_size(scope);
+	struct gdri_pieces b = {d, s, dstep, sstep, (int64_t)n, len, gdri_scope_rank(scope), gdri_scope_size(scope)};
 
+	GDRI_BY_ABI(gdri_strided_copy); /* or the record would lie in each kernel's frame that may come here */
 	gdri_scope_sync(scope); /* what other threads wrote to src */
-	if (size > 1 && len >= (size_t)size * 16) { /* long blocks: one after the other, together */
-		GDRI_NOT_UNROLLED
-		for (int64_t i = 0; i < (int64_t)n; i++)
-			gdri_copy_lean(dst + i * dstep, src + i * sstep, len, rank, size);
+	if (b.n > 1 && len >= (size_t)b.n * 16) {
+		gdri_pieces_together(&b);
 	} else if (len) {
-		GDRI_NOT_UNROLLED
-		for (int64_t i = rank; i < (int64_t)n; i += size)
-			gdri_copy_block(dst + i * dstep, src + i * sstep, len);
+		b.d += b.rank * dstep;
+		b.s += b.rank * sstep;
+		b.dstep *= b.n;
+		b.sstep *= b.n;
+		b.left -= b.rank;
+		gdri_pieces_alone(&b);
 	}
 	gdri_scope_sync(scope); /* src may be reused, dst may be signalled */
 }
@@ -52,21 +77,20 @@ struct gdri_strides {
 };
 
 /* One queue executes them in order: the last one's completion is that of all. */
-GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, const struct gdri_strides *s)
+GDRI_SLOW int gdri_strided_post(struct gdri_dev *dev, struct gdri_strides *s)
 {
-	struct gdri_operation o = s->o;
-	int ret = gdri_xfer_refused(dev, &o);
+	int nbi = s->o.nbi, ret = gdri_xfer_refused(dev, &s->o);
 
-	for (size_t i = 0; i < s->n && o.len && !ret; i++) {
-		o.nbi = s->o.nbi || i + 1 < s->n;
-		ret = gdri_post_memory(dev, &o);
-		o.remote += s->remote_step;
-		o.local += s->local_step;
+	for (; s->n && s->o.len && !ret; s->n--) {
+		s->o.nbi = (uint8_t)(nbi || s->n > 1);
+		ret = gdri_post_memory(dev, &s->o);
+		s->o.remote += s->remote_step;
+		s->o.local += s->local_step;
 	}
 	return ret;
 }
 
-GDRI_NOINLINE int gdri_strided_blocks(const struct gdri_strides *s)
+GDRI_NOINLINE int gdri_strided_blocks(struct gdri_strides *s)
 {
 	const struct gdri_operation *o = &s->o;
 	struct gdri_dev *dev = gdri_dev();
