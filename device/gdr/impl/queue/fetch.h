@@ -166,6 +166,19 @@ GDRI_SLOW void gdri_write_g(const struct gdri_dev *dev, const struct gdri_post *
 		      o->size);
 }
 
+GDRI_SLOW void gdri_write_fetching(const struct gdri_dev *dev, const struct gdri_post *p,
+				   const struct gdri_operation *o, const struct gdri_local *l)
+{
+	if (o->op == GDRI_G)
+		gdri_write_g(dev, p, o, l);
+	else if (o->kind == GDRI_AMO_COMBINED)
+		gdri_write_combine(dev, p, o, l);
+	else if (o->size == 4)
+		gdri_write_amo4(dev, p, o, l);
+	else
+		gdri_write_amo8(dev, p, o, l);
+}
+
 /* A load or an atomic; what it brings goes to l. What to wait for, or (below 0) an error. */
 GDRI_NOINLINE uint64_t gdri_post_fetching(struct gdri_dev *dev, const struct gdri_operation *o,
 					  const struct gdri_local *l)
@@ -179,14 +192,7 @@ GDRI_NOINLINE uint64_t gdri_post_fetching(struct gdri_dev *dev, const struct gdr
 	ret = gdri_post_open(dev, qp, 1 + two, two, &p);
 	if (gdri_unlikely(ret))
 		return (uint64_t)(int64_t)ret;
-	if (o->op == GDRI_G)
-		gdri_write_g(dev, &p, o, l);
-	else if (o->kind == GDRI_AMO_COMBINED)
-		gdri_write_combine(dev, &p, o, l);
-	else if (o->size == 4)
-		gdri_write_amo4(dev, &p, o, l);
-	else
-		gdri_write_amo8(dev, &p, o, l);
+	gdri_write_fetching(dev, &p, o, l);
 	ret = gdri_post_close(dev, qp, &p);
 	/* a CQE carries the first block: enough, see gdri_qp.ready */
 	return gdri_unlikely(ret) ? (uint64_t)(int64_t)ret : p.index + 1;
