@@ -53,21 +53,43 @@ GDR_DEVICE uint64_t gdri_amo_mapped(uint32_t code, uint8_t *p, uint64_t operand)
 #define GDRI_AMO_AWAY 10   /* doublings of the time away, */
 #define GDRI_AMO_LIMITS 64 /* which is at most such a part of the limit of every wait */
 
+/* A loop of compare-and-swap, in memory: its steps are functions that take few registers. */
+struct gdri_amo_tries {
+	struct gdri_operation o;
+	struct gdri_waiter w;
+	uint64_t operand, *old;
+	uint64_t began, took, until;
+	uint32_t code, n;
+};
+
 /* Another one came between. Of many that try at once one succeeds, and all others make its way longer: a thread that
  * lost stays away for a random part of a time that doubles, at first that of its quickest try. What it has seen is old
- * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. Returns
- * until when. */
-GDRI_NOINLINE uint64_t gdri_amo_lost(const struct gdri_dev *dev, uint32_t tries, uint64_t took_ns)
+ * then: the try behind that, which likely fails, too, reads the word anew, and the next one follows at once. */
+GDRI_NOINLINE void gdri_amo_lost(const struct gdri_dev *dev, struct gdri_amo_tries *t)
 {
-	uint64_t now = gdr_clock_ns(), most = dev->timeout_ns / GDRI_AMO_LIMITS;
+	uint64_t now = gdr_clock_ns(), most = dev->timeout_ns / GDRI_AMO_LIMITS, away;
 	uint64_t who = (uint64_t)gdri_k(dev, pe) << 48 ^ (uint64_t)gdr_block_id() << 16 ^ gdr_thread_id();
-	uint64_t draw = ((now ^ who) * 0x9e3779b97f4a7c15ull) >> 48;
+	uint32_t twice = t->n / 2 < GDRI_AMO_AWAY ? t->n / 2 : GDRI_AMO_AWAY;
 
-	if (tries & 1)
-		return now;
-	tries /= 2;
-	took_ns <<= tries < GDRI_AMO_AWAY ? tries : GDRI_AMO_AWAY;
-	return now + ((took_ns < most ? took_ns : most) * draw >> 16);
+	t->took = gdri_min_u64(t->took, now - t->began);
+	away = gdri_min_u64(t->took << twice, most) * (((now ^ who) * 0x9e3779b97f4a7c15ull) >> 48) >> 16;
+	t->until = t->n++ & 1 ? now : now + away;
+}
+
+/* 1: there is nothing left to do. */
+GDRI_NOINLINE int gdri_amo_next(struct gdri_amo_tries *t)
+{
+	*t->old = t->o.result;
+	t->o.compare = t->o.result;
+	t->o.value = gdri_amo_combine(t->code, t->o.compare, t->operand);
+	return t->o.value == t->o.compare;
+}
+
+GDRI_FRAMELESS int gdri_amo_once(struct gdri_dev *dev, struct gdri_amo_tries *t)
+{
+	GDRI_DEV_CONSTANT(dev);
+	t->began = gdr_clock_ns();
+	return gdri_xfer_fetch(dev, &t->o);
 }
 
 /* Compare-and-swap until nobody came between. Who loses saw another's success: its limit counts from then, as that of
@@ -77,36 +99,35 @@ GDRI_NOINLINE uint64_t gdri_amo_lost(const struct gdri_dev *dev, uint32_t tries,
 GDRI_NOINLINE int gdri_amo_loop(struct gdri_dev *dev, uint32_t code, void *dst, uint64_t operand, int pe, uint32_t q,
 				uint64_t *old)
 {
-	uint64_t began, took = ~0ull >> 32, until = 0;
-	struct gdri_operation o;
-	struct gdri_waiter w;
-	uint32_t tries = 0;
+	struct gdri_amo_tries t;
 	int ret;
 
-	o = gdri_op_scalar(GDRI_FETCH_AMO, GDRI_AMO_FETCH, 1u << (code & 15u), dst, 0, pe, q);
-	o.compare = 0;
-	ret = gdri_xfer_atomic(dev, &o);
-	gdri_wait_begin(&w, GDRI_FETCH_AMO, pe, 0);
-	for (o.kind = GDRI_AMO_CSWAP; !ret; ret = gdri_wait_step(dev, &w)) {
-		began = gdr_clock_ns();
-		if (began < until && !w.ends)
+	GDRI_DEV_CONSTANT(dev);
+	t.o = gdri_op_scalar(GDRI_FETCH_AMO, GDRI_AMO_FETCH, 1u << (code & 15u), dst, 0, pe, q);
+	t.o.compare = 0;
+	t.operand = operand;
+	t.old = old;
+	t.took = ~0ull >> 32;
+	t.until = 0;
+	t.code = code;
+	t.n = 0;
+	ret = gdri_amo_once(dev, &t);
+	gdri_wait_begin(&t.w, GDRI_FETCH_AMO, pe, 0);
+	for (t.o.kind = GDRI_AMO_CSWAP; !ret; ret = gdri_wait_step(dev, &t.w)) {
+		if (gdr_clock_ns() < t.until && !t.w.ends)
 			continue;
-		*old = o.result;
-		o.compare = o.result;
-		o.value = gdri_amo_combine(code, o.compare, operand);
-		if (o.value == o.compare)
+		if (gdri_amo_next(&t))
 			break;
-		ret = gdri_xfer_atomic(dev, &o);
-		if (ret || o.result == o.compare)
+		ret = gdri_amo_once(dev, &t);
+		if (ret || t.o.result == t.o.compare)
 			break;
-		gdri_wait_anew(dev, &w, tries);
-		took = gdri_min_u64(took, gdr_clock_ns() - began);
-		until = gdri_amo_lost(dev, tries++, took);
+		gdri_wait_anew(dev, &t.w, t.n);
+		gdri_amo_lost(dev, &t);
 	}
 	if (ret)
-		gdri_wait_leave(dev, &w);
+		gdri_wait_leave(dev, &t.w);
 	else
-		gdri_wait_end(dev, &w);
+		gdri_wait_end(dev, &t.w);
 	return ret;
 }
 
