@@ -177,6 +177,16 @@ GDR_DEVICE int gdri_team_tell(const struct gdri_coll *c, int to, uint64_t epoch)
 	return gdri_chan_signal(c, gdri_coll_member(c, to), &c->team->chan[c->team->me].sync, epoch);
 }
 
+GDRI_NOINLINE int gdri_team_hear_all(const struct gdri_coll *c, uint64_t epoch)
+{
+	int ret = 0;
+
+	for (int i = 0; i < c->n && !ret; i++)
+		if (i != c->me)
+			ret = gdri_team_hear_sync(c, i, epoch);
+	return ret;
+}
+
 /* One round among members that map each other, behind a fence of the caller's. */
 GDRI_NOINLINE int gdri_team_sync_mapped(const struct gdri_coll *c, uint64_t epoch)
 {
@@ -190,21 +200,27 @@ GDRI_NOINLINE int gdri_team_sync_mapped(const struct gdri_coll *c, uint64_t epoc
 									gdri_team_pe(c->team, i)),
 					   epoch);
 	if (!gdri_spin_all(&chan[0].sync, sizeof(*chan) / sizeof(uint64_t), c->n, c->me, epoch))
-		for (i = 0; i < c->n && !ret; i++)
-			if (i != c->me)
-				ret = gdri_team_hear(c, i, &chan[i].sync, epoch);
+		ret = gdri_team_hear_all(c, epoch);
 	gdri_fence_acquire_sys();
+	return ret;
+}
+
+/* Each begins with the one behind it, so that not all tell one member at once. */
+GDRI_NOINLINE int gdri_team_tell_all(const struct gdri_coll *c, uint64_t epoch)
+{
+	int ret = 0;
+
+	for (int step = 1; step < c->n && !ret; step++)
+		ret = gdri_team_tell(c, (c->me + step) % c->n, epoch);
 	return ret;
 }
 
 /* One round, or dissemination: in round k a member tells the one 2^k above it. */
 GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c, uint64_t epoch, int flat)
 {
-	int step, ret = 0;
+	int ret = flat ? gdri_team_tell_all(c, epoch) : 0;
 
-	for (step = 1; step < c->n && !ret && flat; step++)
-		ret = gdri_team_tell(c, (c->me + step) % c->n, epoch);
-	for (step = 1; step < c->n && !ret; step = flat ? step + 1 : 2 * step) {
+	for (int step = 1; step < c->n && !ret; step = flat ? step + 1 : 2 * step) {
 		if (!flat)
 			ret = gdri_team_tell(c, (c->me + step) % c->n, epoch);
 		if (!ret)
@@ -216,20 +232,19 @@ GDRI_NOINLINE int gdri_team_sync_rounds(const struct gdri_coll *c, uint64_t epoc
 /* The first members of the nodes, when theirs have told them, then they those. */
 GDRI_NOINLINE int gdri_team_sync_levels(const struct gdri_coll *c, uint64_t epoch)
 {
-	const struct gdri_coll node = gdri_coll_node(c), lane = gdri_coll_lane(c, 0, -1);
-	int i, ret = 0;
+	struct gdri_coll view = gdri_coll_node(c);
+	int ret = view.me ? gdri_team_tell(&view, 0, epoch) : gdri_team_hear_all(&view, epoch);
 
-	if (node.me) {
-		ret = gdri_team_tell(&node, 0, epoch);
-		return ret ? ret : gdri_team_hear_sync(&node, 0, epoch);
-	}
-	for (i = 1; i < node.n && !ret; i++)
-		ret = gdri_team_hear_sync(&node, i, epoch);
-	if (!ret)
-		ret = gdri_team_sync_rounds(&lane, epoch, 0);
-	for (i = 1; i < node.n && !ret; i++)
-		ret = gdri_team_tell(&node, i, epoch);
-	return ret;
+	if (ret)
+		return ret;
+	if (view.me)
+		return gdri_team_hear_sync(&view, 0, epoch);
+	view = gdri_coll_lane(c, 0, -1);
+	ret = gdri_team_sync_rounds(&view, epoch, 0);
+	if (ret)
+		return ret;
+	view = gdri_coll_node(c);
+	return gdri_team_tell_all(&view, epoch);
 }
 
 /* First thread. Each member tells another one at most once, so one word for each pair is enough; it
@@ -270,25 +285,28 @@ GDRI_NOINLINE int gdri_coll_sync(const struct gdri_coll *c)
 	return gdri_scope_bcast(c->scope, ret);
 }
 
-/* Tells all but the next member, and hears all, with a limit; what is then wrong is told as gdri_team_barrier does. */
-GDRI_NOINLINE int gdri_team_flat_others(gdr_team_t team, uint64_t epoch)
+/* Tells all, the next member once more, and hears all, with a limit; what is then wrong is told as gdri_team_barrier
+ * does. */
+GDRI_NOINLINE int gdri_team_flat_others(gdr_team_t team)
 {
 	struct gdri_coll c;
 	int ret = gdri_coll_begin(&c, GDRI_THREAD, team, GDRI_TEAM_SYNC);
 
-	for (int i = 2; i < c.n && !ret; i++) /* pairs as in gdri_team_flat */
-		gdri_st_fenced_u64((uint64_t *)gdri_direct_at(&c.team->chan[c.me].sync,
-							      gdri_team_pe(c.team, (c.me + i) % c.n)), epoch);
-	for (int i = 0; i < c.n && !ret; i++)
-		if (i != c.me)
-			ret = gdri_team_hear(&c, i, &c.team->chan[i].sync, epoch);
+	if (ret)
+		return ret;
+	/* the number that gdri_team_flat wrote: pairs with nothing; the stores pair as there */
+	ret = gdri_team_sync_mapped(&c, gdri_ld_relaxed_gpu_u64(&c.team->epoch));
 	return ret ? gdri_coll_fail(&c, ret) : 0;
 }
 
+/* What gdri_team_flat leaves: all, for something has to be looked at first, or another way is the team's; or what
+ * gdri_team_flat_others does. */
+enum { GDRI_FLAT_NOT = 1, GDRI_FLAT_OTHERS };
+
 /* First thread, where all PEs are mapped: gdri_team_sync_mapped with what the team says loaded at once before the
- * fence, whose time hides that of the loads; a call would fetch it from the stack behind the fence, which empties the
- * first-level cache. 1: nothing was done, for something has to be looked at first, or another way is the team's. */
-GDR_DEVICE int gdri_team_flat(gdr_team_t team, int quiet)
+ * fence, whose time hides that of the loads. It calls nothing: what it kept over a call would come from the stack
+ * behind the fence, which empties the first-level cache. */
+GDRI_NOINLINE int gdri_team_flat(gdr_team_t team, int quiet)
 {
 	struct gdri_dev *dev = gdri_dev();
 	struct gdri_team *t = gdri_team_of(dev, team);
@@ -298,7 +316,7 @@ GDR_DEVICE int gdri_team_flat(gdr_team_t team, int quiet)
 	int next, two;
 
 	if (gdri_unlikely(!t))
-		return 1;
+		return GDRI_FLAT_NOT;
 	odd |= !t->mapped | !t->stride | (t->algo[GDRI_K_SYNC][0] != GDRI_A_ONE_SHOT) |
 	       gdri_ld_relaxed_gpu_u32((const uint32_t *)&t->err) |
 	       gdri_ld_relaxed_sys_u32((const uint32_t *)&gdri_k(dev, ctl)->team_broken[team]);
@@ -310,11 +328,11 @@ GDR_DEVICE int gdri_team_flat(gdr_team_t team, int quiet)
 	/* what this thread and those that it speaks for stored; pairs with the acquire fence below */
 	gdri_release_to_all(quiet);
 	if (gdri_unlikely(odd))
-		return 1;
+		return GDRI_FLAT_NOT;
 	gdri_st_fenced_u64(to, epoch);
 	gdri_st_relaxed_gpu_u64(&t->epoch, epoch);
 	if (!two || gdri_unlikely(!gdri_spin(from, 8, 0, GDR_CMP_GE, epoch)))
-		return gdri_team_flat_others(team, epoch);
+		return GDRI_FLAT_OTHERS;
 	gdri_fence_acquire_sys();
 	return 0;
 }
@@ -330,6 +348,8 @@ GDRI_NOINLINE int gdri_team_barrier(int scope, gdr_team_t team, int quiet)
 	if (gdri_direct()) {
 		gdri_scope_sync(scope);
 		ret = gdri_scope_rank(scope) ? 0 : gdri_team_flat(team, quiet);
+		if (ret == GDRI_FLAT_OTHERS)
+			ret = gdri_team_flat_others(team);
 		ret = gdri_scope_bcast(scope, ret);
 		if (gdri_likely(ret <= 0))
 			return ret;
