@@ -118,6 +118,12 @@ static void close_link(struct link *l)
 	l->done = true;
 }
 
+static void share_no_connection(struct gdri_share_peer *p, int err)
+{
+	snprintf(p->why, sizeof(p->why), "no connection to its socket: %s%s", gdri_errno_text(err),
+		 err == ECONNREFUSED ? "; is either PE in a container with a network of its own?" : "");
+}
+
 /* Connects to peer i and asks. A full backlog (EAGAIN) is tried again later. */
 static void share_visit(struct exchange *t, int i)
 {
@@ -135,12 +141,18 @@ static void share_visit(struct exchange *t, int i)
 		l->fd = -1;
 		return;
 	}
-	memcpy(req.token, p->address.token, sizeof(req.token));
-	if (failed || send(l->fd, &req, sizeof(req), MSG_NOSIGNAL) != (ssize_t)sizeof(req)) {
+	if (failed) {
 		is_full(t, errno);
-		snprintf(p->why, sizeof(p->why), "no connection to its socket: %s", gdri_errno_text(errno));
+		share_no_connection(p, errno);
 		close_link(l);
-	} else if (!same_user(l->fd, p->why, sizeof(p->why))) {
+		return;
+	}
+	/* First: one that sees another user here hangs up, and says so in its own output alone. */
+	memcpy(req.token, p->address.token, sizeof(req.token));
+	if (!same_user(l->fd, p->why, sizeof(p->why))) {
+		close_link(l);
+	} else if (send(l->fd, &req, sizeof(req), MSG_NOSIGNAL) != (ssize_t)sizeof(req)) {
+		share_no_connection(p, errno);
 		close_link(l);
 	}
 }
@@ -282,6 +294,8 @@ static void poll_once(struct exchange *t, int wait_ms)
 			retry = true;
 		t->pfds[1 + i] = (struct pollfd){.fd = t->out[i].fd, .events = POLLIN};
 	}
+	if (share_finished(t)) /* all that were visited refuse: nobody would end the wait */
+		return;
 	for (int k = 0; k < t->n_in; k++)
 		t->pfds[1 + t->n + k] = (struct pollfd){.fd = t->in[k], .events = POLLIN};
 	i = poll(t->pfds, (nfds_t)(1 + t->n + t->n_in), retry && wait_ms > 2 ? 2 : wait_ms);

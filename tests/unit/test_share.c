@@ -4,7 +4,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -52,6 +54,17 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return calloc_fails && !--calloc_fails ? NULL : __real_calloc(n, size);
+}
+
+static bool send_fails; /* the other end, which refuses this one, has hung up first */
+
+ssize_t __real_send(int fd, const void *p, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *p, size_t len, int flags);
+
+ssize_t __wrap_send(int fd, const void *p, size_t len, int flags)
+{
+	errno = EPIPE;
+	return send_fails ? -1 : __real_send(fd, p, len, flags);
 }
 
 static void *trade(void *arg)
@@ -162,6 +175,22 @@ static void a_peer_that_is_gone_costs_no_time(void **state)
 	}
 }
 
+/* As containers with networks of their own are: nobody is left who could wake the wait. */
+static void where_all_are_gone_nobody_is_waited_for(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 1; i < N; i++)
+		gdri_share_close(&pes[i].share);
+	pes[0].timeout_ms = 600000; /* longer than the test may take */
+	trade(&pes[0]);
+	for (i = 0; i < N - 1; i++) {
+		assert_int_equal(pes[0].peers[i].fd, -1);
+		assert_non_null(strstr(pes[0].peers[i].why, "a network of its own"));
+	}
+}
+
 static void a_peer_that_is_silent_is_given_up(void **state)
 {
 	int i, j;
@@ -256,7 +285,8 @@ static int other_user(const struct gdri_share_address *host, int ready)
  * them only. */
 static void another_user_is_refused(void **state)
 {
-	struct gdri_share_peer peer = {.pe = 1};
+	/* PE 2 listens and never serves, so that this PE looks who comes to it. */
+	struct gdri_share_peer peers[2] = {{.pe = 1}, {.pe = 2, .address = pes[2].share.address}}, *peer = peers;
 	int ready[2], status = -1;
 	pid_t child;
 
@@ -270,10 +300,15 @@ static void another_user_is_refused(void **state)
 	if (!child)
 		_exit(other_user(&pes[0].share.address, ready[1]));
 	close(ready[1]);
-	assert_int_equal(read(ready[0], &peer.address, sizeof(peer.address)), sizeof(peer.address));
-	gdri_share_exchange(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, &peer, 1, 2000);
-	assert_int_equal(peer.fd, -1);
-	assert_non_null(strstr(peer.why, "it runs as user 65534, this PE as 0"));
+	assert_int_equal(read(ready[0], &peer->address, sizeof(peer->address)), sizeof(peer->address));
+	send_fails = true;
+	gdri_share_exchange(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, peers, 1, 1000);
+	send_fails = false;
+	assert_int_equal(peer->fd, -1);
+	assert_non_null(strstr(peer->why, "it runs as user 65534, this PE as 0"));
+	gdri_share_exchange(&pes[0].share, 0, pes[0].heap.parts[0].fd, -1, peers, 2, 1000);
+	assert_int_equal(peer->fd, -1);
+	assert_non_null(strstr(peer->why, "it runs as user 65534, this PE as 0"));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	close(ready[0]);
@@ -329,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_memory_nothing_happens, open_all, close_all),
 		cmocka_unit_test_setup_teardown(everybody_gets_everybodys, open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_peer_that_is_gone_costs_no_time, open_all, close_all),
+		cmocka_unit_test_setup_teardown(where_all_are_gone_nobody_is_waited_for, open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_peer_that_is_silent_is_given_up, open_all, close_all),
 		cmocka_unit_test_setup_teardown(strangers_get_nothing, open_all, close_all),
 		cmocka_unit_test_setup_teardown(another_user_is_refused, open_all, close_all),
