@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/core/clock.h"
+#include "runtime/core/text.h"
 #include "runtime/core/thread.h"
 
 /* Written at init, read by any thread: plain ints that are only ever replaced
@@ -211,22 +212,25 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 
 const char *gdri_errno_text(int err)
 {
-	static _Thread_local char text[200];
+	static _Thread_local char buf[240];
+	struct text t = {buf, sizeof(buf), 0};
 	struct rlimit r;
 	bool addresses = err == ENOMEM || err == EAGAIN /* a thread */ || err == EOPNOTSUPP /* libmlx5, of a mapping */;
 
+	text_add(&t, "%s", strerror(err));
 	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
-		snprintf(text, sizeof(text), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
-			 (unsigned long long)r.rlim_cur);
+		text_add(&t, ": this process may have %llu (raise it: ulimit -n)", (unsigned long long)r.rlim_cur);
 	else if (err == EFBIG && !getrlimit(RLIMIT_FSIZE, &r) && r.rlim_cur != RLIM_INFINITY)
-		snprintf(text, sizeof(text), "%s: this process may make files, which memory that PEs share counts as, "
-			 "of %llu bytes (raise it: ulimit -f)", strerror(err), (unsigned long long)r.rlim_cur);
+		text_add(&t, ": this process may make files, which memory that PEs share counts as, of %llu bytes "
+			 "(raise it: ulimit -f)", (unsigned long long)r.rlim_cur);
 	else if (addresses && !getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
-		snprintf(text, sizeof(text), "%s: this process may have %llu KiB of addresses (raise it: ulimit -v)",
-			 strerror(err), (unsigned long long)r.rlim_cur / 1024);
-	else
-		snprintf(text, sizeof(text), "%s", strerror(err));
-	return text;
+		text_add(&t, ": this process may have %llu KiB of addresses (raise it: ulimit -v)",
+			 (unsigned long long)r.rlim_cur / 1024);
+	if (err == EAGAIN)
+		text_add(&t, "; see ulimit -u and the pids limit of the control group");
+	else if (err == EPERM)
+		text_add(&t, "; in a container, see its filter of system calls (seccomp)");
+	return buf;
 }
 
 #define FLUSH_S 2

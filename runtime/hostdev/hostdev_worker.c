@@ -194,10 +194,7 @@ static int add_worker(struct gdri_hd *hd)
 				  hd->n_workers + 1, gdri_errno_text(ret));
 			return GDR_OK;
 		}
-		return gdri_fail(-GDR_ESYSTEM,
-				 "host device: no CPU thread can be started (%s); see ulimit -u and the pids limit of "
-				 "the control group",
-				 gdri_errno_text(ret));
+		return gdri_fail(-GDR_ESYSTEM, "host device: no CPU thread can be started: %s", gdri_errno_text(ret));
 	}
 	w->next = hd->workers;
 	hd->workers = w;

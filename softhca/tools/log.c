@@ -73,6 +73,12 @@ struct limits_text limits_text(int err)
 	if (err == EMFILE && !getrlimit(RLIMIT_NOFILE, &r))
 		snprintf(text.s, sizeof(text.s), "%s: this process may have %llu (raise it: ulimit -n)", strerror(err),
 			 (unsigned long long)r.rlim_cur);
+	else if (err == EAGAIN)
+		snprintf(text.s, sizeof(text.s), "%s: see ulimit -u and the pids limit of the control group",
+			 strerror(err));
+	else if (err == EPERM)
+		snprintf(text.s, sizeof(text.s), "%s: in a container, see its filter of system calls (seccomp)",
+			 strerror(err));
 	else
 		snprintf(text.s, sizeof(text.s), "%s", strerror(err));
 	return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Status codes and error records in words. */
 #define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -965,6 +966,16 @@ uint64_t gdri_suballoc_next(const struct gdri_suballoc *a, uint64_t *offset)
 	return 0;
 }
 
+/* What a container's limits refuse goes by names of which nobody thinks of these. */
+static void an_error_names_the_limit(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(gdri_errno_text(EAGAIN), "pids limit"));
+	assert_non_null(strstr(gdri_errno_text(EPERM), "seccomp"));
+	assert_non_null(strstr(gdri_errno_text(EMFILE), "ulimit -n"));
+	assert_string_equal(gdri_errno_text(ENOENT), strerror(ENOENT));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -992,6 +1003,7 @@ int main(void)
 		cmocka_unit_test(an_argument_names_the_line),
 		cmocka_unit_test(a_local_address_out_of_reach_has_its_reason),
 		cmocka_unit_test(an_argument_has_its_reason),
+		cmocka_unit_test(an_error_names_the_limit),
 		cmocka_unit_test(every_opcode_has_a_name),
 		cmocka_unit_test(wild_records_are_harmless),
 		cmocka_unit_test(only_complete_records_are_copied),
