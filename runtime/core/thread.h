@@ -6,9 +6,28 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <time.h>
 
-/* 0, or what pthread_create returns. */
+#define GDRI_THREAD_STACK (256u << 10) /* at least: ulimit -s is the program's choice, and may be 16 KiB */
+
+/* With the signals of the thread that calls. 0, or what pthread_create returns. */
+static inline int gdri_thread_create(pthread_t *t, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	size_t size;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_getstacksize(&attr, &size);
+	if (size < GDRI_THREAD_STACK)
+		pthread_attr_setstacksize(&attr, GDRI_THREAD_STACK);
+	rc = pthread_create(t, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+/* With all signals blocked. */
 static inline int gdri_thread_start(pthread_t *t, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
@@ -16,7 +35,7 @@ static inline int gdri_thread_start(pthread_t *t, void *(*run)(void *), void *ar
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(t, NULL, run, arg);
+	rc = gdri_thread_create(t, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }

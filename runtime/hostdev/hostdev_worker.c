@@ -11,6 +11,7 @@
 
 #include "runtime/core/clock.h"
 #include "runtime/core/log.h"
+#include "runtime/core/thread.h"
 #include "runtime/hostdev/hostdev.h"
 #include "runtime/hostdev/hostdev_launch.h"
 
@@ -172,7 +173,7 @@ static int create_thread(struct gdri_hd_worker *w)
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&blocked, own[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &old);
-	ret = pthread_create(&w->thread, NULL, worker_main, w);
+	ret = gdri_thread_create(&w->thread, worker_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return ret;
 }
