@@ -95,6 +95,7 @@ struct gdri_state {
 	/* transport (runtime/net): NULL when every PE reaches every PE otherwise */
 	bool any_net; /* equal on all PEs */
 	struct gdri_inet from; /* this machine's address by which the other PEs are reached, as far as is known */
+	int apart;    /* 1 + a PE in another PID namespace; 0: there is none */
 	int key_sets; /* of a heap that changed: those in use and old ones; equal on all PEs */
 	struct gdri_net *net;
 	struct gdri_mr_keys *keys;

@@ -32,6 +32,7 @@ struct gdri_net_how {
 	/* This machine's address by which the other PEs are reached, for a transport whose devices have such addresses
 	 * and that has the choice; NULL or family 0: none is known. */
 	const struct gdri_inet *from;
+	int apart; /* 1 + a PE in another PID namespace, where process numbers mean others; 0: there is none */
 	struct gdri_cuda *cuda; /* whose memory may be registered; NULL: memory of the host alone */
 	bool host_posts;	/* threads of the host post and poll, though there is a GPU */
 };

@@ -306,10 +306,18 @@ static struct lack lack_descriptors(void)
 static struct lack lack_of(const char *provider)
 {
 	struct lack lack = lack_descriptors();
+	struct text t = {lack.text, sizeof(lack.text), 0};
 	struct statvfs fs;
 
-	if (!*lack.text && !strcmp(provider, "shm") && !statvfs("/dev/shm", &fs))
-		snprintf(lack.text, sizeof(lack.text), " (shm takes its memory from /dev/shm, which has %llu KiB left)",
+	if (*lack.text || strcmp(provider, "shm") != 0)
+		return lack;
+	if (statvfs("/dev/shm", &fs))
+		text_add(&t, " (shm takes its memory from /dev/shm, which cannot be used: %s)", strerror(errno));
+	else if (fs.f_flag & ST_RDONLY)
+		text_add(&t, " (shm takes its memory from /dev/shm, which is read-only)");
+	else
+		text_add(&t, " (shm takes its memory from /dev/shm, which has %llu KiB left: make it larger, in "
+			     "containers by --shm-size, or remove what ended jobs left there)",
 			 (unsigned long long)fs.f_bavail * fs.f_frsize / 1024);
 	return lack;
 }
@@ -537,14 +545,14 @@ static struct lack lack_ports(const struct fi_info *info, int rc)
 
 static int fabric_opens(struct gdri_ofi_fabric *f, bool hmem)
 {
-	const char *call;
+	const char *call, *provider;
 	int rc = fabric_begin(f, hmem, &call);
 
 	if (!rc)
 		return 0;
-	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s%s%s", f->info->fabric_attr->prov_name,
-			 f->info->domain_attr->name, call, f->lib.strerror(-rc), lack_descriptors().text,
-			 lack_ports(f->info, rc).text);
+	provider = f->info->fabric_attr->prov_name;
+	return gdri_fail(-GDR_ESYSTEM, "ofi: %s at %s: %s: %s%s%s", provider, f->info->domain_attr->name, call,
+			 f->lib.strerror(-rc), lack_of(provider).text, lack_ports(f->info, rc).text);
 }
 
 int gdri_ofi_fabric_open(struct gdri_ofi_fabric *f, const struct gdri_options *opt, const struct gdri_inet *from,

@@ -39,6 +39,14 @@ static int ofi_no_memory(void)
 	return gdri_fail(-GDR_ENOMEM, "ofi: out of memory");
 }
 
+static int ofi_shm_refused(int pe, const char *why)
+{
+	return gdri_fail(-GDR_ESYSTEM,
+			 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one user started "
+			 "on one machine, with one /dev/shm and one PID namespace; set GDR_OFI_PROVIDER to another one",
+			 pe, why);
+}
+
 /* ---- memory ---- */
 
 /* All proxies have the same, by numbers of their own provider's. */
@@ -293,20 +301,13 @@ static void ofi_address(struct gdri_net *net, void *buf)
 	memcpy(buf, &a, sizeof(a));
 }
 
-static int connect_shm_refused(int pe, const char *why)
-{
-	return gdri_fail(-GDR_ESYSTEM,
-			 "ofi: provider shm does not reach the memory of PE %d: %s: it takes PEs that one user started "
-			 "on one machine, with one /dev/shm; set GDR_OFI_PROVIDER to another one", pe, why);
-}
-
 /* rc: fi_av_insert's. shm opens a file of the other PE's, and says of none why not. */
 static int connect_refused(struct gdri_ofi_proxy *t, int pe, int rc)
 {
 	const char *why = rc < 0 ? t->fabric.lib.strerror(-rc) : "it was not taken";
 
 	if (gdri_ofi_is_shm(t))
-		return connect_shm_refused(pe, why);
+		return ofi_shm_refused(pe, why);
 	return gdri_fail(-GDR_ESYSTEM, "ofi: the address of PE %d is none: %s", pe, why);
 }
 
@@ -318,10 +319,10 @@ static int connect_check_shm(const struct ofi_address *a, int pe)
 	if (a->user == geteuid() && a->shm == shm_of_node())
 		return 0;
 	if (a->user == geteuid())
-		return connect_shm_refused(pe, "its /dev/shm is another one");
+		return ofi_shm_refused(pe, "its /dev/shm is another one");
 	snprintf(why, sizeof(why), "it is user %llu's, this PE user %llu's", (unsigned long long)a->user,
 		 (unsigned long long)geteuid());
-	return connect_shm_refused(pe, why);
+	return ofi_shm_refused(pe, why);
 }
 
 static int connect_check(struct gdri_ofi_net *t, const struct ofi_address *a, int pe)
@@ -617,6 +618,9 @@ static int ofi_open(const struct gdri_net_how *how, struct gdri_net **out)
 	pthread_mutex_init(&t->staged, NULL);
 	if (getrandom(&t->token, sizeof(t->token), 0) != sizeof(t->token))
 		ret = gdri_fail(-GDR_ESYSTEM, "ofi: getrandom: %s", gdri_errno_text(errno));
+	/* Before it opens: its files go by process numbers, and of two PEs with one number the second dies there. */
+	if (!ret && how->apart && !strcmp(t->opt.ofi_provider, "shm"))
+		ret = ofi_shm_refused(how->apart - 1, "its PID namespace is another one, as of another container");
 	ret = ret ? ret : open_proxies(t, how);
 	if (ret) {
 		ofi_close(&t->net);

@@ -52,8 +52,8 @@ static int hostq_open_net(struct gdri_state *st, struct gdri_hostq *q, const cha
 {
 	struct gdri_options opt = st->opt;
 	const struct gdri_net_how how = {
-		.opt = &opt, .near = near, .turn = gdri_local_rank(st), .from = &st->from, .cuda = st->cuda,
-		.host_posts = true};
+		.opt = &opt, .near = near, .turn = gdri_local_rank(st), .from = &st->from, .apart = st->apart,
+		.cuda = st->cuda, .host_posts = true};
 	struct gdri_mr_keys keys = {0};
 	int ret;
 

@@ -226,6 +226,8 @@ int gdri_up_reach(struct gdri_state *st)
 	for (int i = 0; !ret && i < st->n_pes; i++) {
 		any |= all[i].unmapped != 0;
 		present |= all[i].present;
+		if (!st->apart && all[i].pids && all[st->pe].pids && all[i].pids != all[st->pe].pids)
+			st->apart = i + 1;
 	}
 	if (!ret && any && !gdri_net_chosen(&st->opt))
 		ret = refuse_unmapped(st, all);
@@ -269,7 +271,8 @@ unsigned gdri_local_rank(const struct gdri_state *st)
 static int paths_open_net(struct gdri_state *st, const char *near)
 {
 	const struct gdri_net_how how = {
-		.opt = &st->opt, .near = near, .turn = gdri_local_rank(st), .from = &st->from, .cuda = st->cuda};
+		.opt = &st->opt, .near = near, .turn = gdri_local_rank(st), .from = &st->from, .apart = st->apart,
+		.cuda = st->cuda};
 	int ret = gdri_net_chosen(&st->opt)->open(&how, &st->net);
 
 	return ret ? ret : st->net->ops->register_heap(st->net, st->heap->base, st->heap->size, NULL, 0, st->keys);

@@ -3,12 +3,16 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bootstrap/boot.h"
 
 void gdri_reach_look(struct gdri_reach *r, const struct gdr_bootstrap *boot)
 {
+	struct stat ns;
+
 	gdri_inet_list("", r->at, GDRI_REACH_AT);
+	r->pids = stat("/proc/self/ns/pid", &ns) ? 0 : ns.st_ino;
 	gdri_boot_hub(boot, &r->hub);
 }
 

@@ -17,10 +17,11 @@ struct gdri_reach {
 	uint32_t present;  /* transports that this PE could open, where it needs one */
 	/* The machine's, of the highest rank: PEs of a machine have the same. Behind the last one family is 0. */
 	struct gdri_inet at[GDRI_REACH_AT];
+	uint64_t pids;	      /* number of the PID namespace; 0: it cannot be seen */
 	struct gdri_inet hub; /* on another machine, to which this PE has a connection; family 0: it has none */
 };
 
-/* Fills at and hub. */
+/* Fills at, pids and hub. */
 void gdri_reach_look(struct gdri_reach *r, const struct gdr_bootstrap *boot);
 
 typedef bool gdri_reach_route(const struct gdri_inet *to, struct gdri_inet *from); /* gdri_inet_route */
