@@ -192,7 +192,12 @@ static int env_connect(struct gdri_uid_meeting *m, bool again, const struct time
 		return rc;
 	env_set_address(&own, env_is_loopback(e->job->host) ? e->job->host : "127.0.0.1");
 	rc = gdri_uid_connect(&own, deadline);
-	return rc >= 0 ? rc : env_cannot_listen(e->job, -rc);
+	if (rc >= 0)
+		return rc;
+	return gdri_fail(-GDR_EBOOTSTRAP,
+			 "bootstrap: PE 0 does not reach its own port, %u: %s; is the loopback interface up (ip "
+			 "link set lo up), and does no firewall drop what is for it?",
+			 e->job->port, gdri_errno_text(-rc));
 }
 
 /* ---- opening ---- */
