@@ -32,7 +32,7 @@ const char *gdri_pmix_advice(pmix_status_t status)
 	case PMIX_ERR_UNREACH:
 		return "the PMIx server named by PMIX_SERVER_URI* does not answer: is the launcher "
 		       "still running, is `lo` up in this network namespace, is the server's "
-		       "directory visible here? To run as one PE unset PMIX_NAMESPACE";
+		       "directory this user's, and visible here? To run as one PE unset PMIX_NAMESPACE";
 	case PMIX_ERR_LOST_CONNECTION:
 	case PMIX_ERR_COMM_FAILURE:
 		return "the launcher's daemon on this node has gone or closed the connection: see "

@@ -139,7 +139,7 @@ static int refuse_without_net(struct gdri_state *st, const uint32_t *unmapped)
 				 *st->reason[i]	     ? st->reason[i]
 				 : st->heap->seen_by ? "GDR_HEAP_KIND is host"
 				 : st->same_node[i]  ? "its memory was not mapped"
-						     : "it is on another node",
+						     : "it is on another node, by its host name or boot id",
 				 gdri_net_word(&st->opt));
 	for (i = 0; !unmapped[i]; i++)
 		;

@@ -607,7 +607,7 @@ static int body_unreachable(int pe, int n)
 	snprintf(attr.bootstrap->hostname, sizeof(attr.bootstrap->hostname), "node%d", pe == 2);
 	JOB_CHECK(gdr_init_attr(&attr) == -GDR_ENOTSUP);
 	JOB_CHECK(strstr(job_stderr(), "cannot be reached from PE"));
-	JOB_CHECK(strstr(job_stderr(), "it is on another node"));
+	JOB_CHECK(strstr(job_stderr(), "it is on another node, by its host name"));
 	JOB_CHECK(strstr(job_stderr(), "GDR_TRANSPORTS does not allow nic"));
 	return 0;
 }
