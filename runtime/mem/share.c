@@ -121,7 +121,8 @@ static void close_link(struct link *l)
 static void share_no_connection(struct gdri_share_peer *p, int err)
 {
 	snprintf(p->why, sizeof(p->why), "no connection to its socket: %s%s", gdri_errno_text(err),
-		 err == ECONNREFUSED ? "; is either PE in a container with a network of its own?" : "");
+		 err != ECONNREFUSED ? "" :
+		 "; has it, or this PE, a network of its own (a container)? else see its output");
 }
 
 /* Connects to peer i and asks. A full backlog (EAGAIN) is tried again later. */
