@@ -13,6 +13,6 @@
 /* Layout of everything that host library, device code and peers share
  * (device/gdr/impl/arch/abi.h). Raised by any change to it; gdr_init refuses
  * device code and peers that differ. */
-#define GDR_ABI_VERSION 40
+#define GDR_ABI_VERSION 41
 
 #endif

@@ -25,15 +25,12 @@
 /* A thread that looks an address up while the table changes has the old one: it stays for as many changes, each a
  * collective call. */
 #define TABLES 16u
+#define ROOM 32u /* for registrations, of the first tables */
 #define MARK GDRI_OUTSIDE_MARK
 
-const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t len)
+const char *gdri_outside_refuse(const void *addr, size_t len)
 {
-	if (((uintptr_t)addr | len) % MARK)
-		return "address and length have to be multiples of 16 bytes";
-	if (st->outside->n == GDRI_MAX_OUTSIDE)
-		return "32 pieces of memory of cudaMalloc are registered already; register larger ones";
-	return NULL;
+	return ((uintptr_t)addr | len) % MARK ? "address and length have to be multiples of 16 bytes" : NULL;
 }
 
 /* The others wait meanwhile: half of what is left of the time is theirs. */
@@ -200,42 +197,90 @@ void gdri_outside_close(struct gdri_state *st)
 
 /* ---- what kernels look up ---- */
 
-static size_t table_bytes(const struct gdri_state *st)
+static size_t table_bytes(const struct gdri_state *st, size_t n)
 {
-	size_t n = sizeof(struct gdri_outside_table) + (size_t)GDRI_MAX_OUTSIDE * (size_t)st->n_pes * sizeof(int64_t);
+	size_t bytes = sizeof(struct gdri_outside_table) +
+		       n * (sizeof(struct gdri_outside) + (size_t)st->n_pes * sizeof(int64_t));
 
-	return (n + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
+	return (bytes + GDRI_LINE - 1) / GDRI_LINE * GDRI_LINE;
 }
 
-static void outside_add(const struct gdri_state *st, struct gdri_outside_table *t, const struct gdri_symmetric *s)
+static size_t outside_room(const struct gdri_state *st)
 {
-	int64_t *delta = (int64_t *)(void *)(t + 1) + (size_t)t->n * (size_t)st->n_pes;
+	return st->outside->grown ? (size_t)ROOM << (st->outside->grown - 1) : 0;
+}
 
-	t->list[t->n++] = (struct gdri_outside){.addr = (uintptr_t)s->addr, .len = s->len,
-						.offset = (uint64_t)(s->ptr - st->heap->base)};
-	for (int i = 0; i < st->n_pes; i++)
-		delta[i] = s->at[i] ? (int64_t)((uintptr_t)s->at[i] - (uintptr_t)s->addr) : 0;
+static int by_address(const void *a, const void *b)
+{
+	const struct gdri_symmetric *x = *(struct gdri_symmetric *const *)a, *y = *(struct gdri_symmetric *const *)b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void outside_fill(const struct gdri_state *st, struct gdri_outside_table *t,
+			 const struct gdri_symmetric *const *all)
+{
+	struct gdri_outside *o = (struct gdri_outside *)(void *)(t + 1);
+	int64_t *delta = (int64_t *)(void *)(o + t->n);
+
+	for (uint32_t k = 0; k < t->n; k++, o++) {
+		const struct gdri_symmetric *s = all[k];
+
+		*o = (struct gdri_outside){.addr = (uintptr_t)s->addr, .len = s->len,
+					   .offset = (uint64_t)(s->ptr - st->heap->base)};
+		for (int i = 0; i < st->n_pes; i++)
+			*delta++ = s->at[i] ? (int64_t)((uintptr_t)s->at[i] - (uintptr_t)s->addr) : 0;
+	}
 }
 
 static struct gdri_outside_table *make_table(struct gdri_state *st)
 {
-	struct gdri_outside_table *t = calloc(1, table_bytes(st));
+	const struct gdri_symmetric **all;
+	struct gdri_outside_table *t;
+	uint32_t n = 0;
 
-	if (!t)
-		return gdri_fail(NULL, "out of memory");
-	t->n_pes = (uint32_t)st->n_pes;
 	for (const struct gdri_symmetric *s = st->symmetric; s; s = s->next)
-		if (s->at && !s->left)
-			outside_add(st, t, s);
+		n += s->at && !s->left;
+	t = calloc(1, table_bytes(st, n));
+	all = calloc(n + 1, sizeof(const struct gdri_symmetric *));
+	if (t && all) {
+		t->n_pes = (uint32_t)st->n_pes;
+		for (const struct gdri_symmetric *s = st->symmetric; s; s = s->next)
+			if (s->at && !s->left)
+				all[t->n++] = s;
+		qsort(all, n, sizeof(const struct gdri_symmetric *), by_address);
+		outside_fill(st, t, all);
+	} else {
+		free(t);
+		t = gdri_fail(NULL, "out of memory");
+	}
+	free(all);
 	return t;
 }
 
-/* The table, then the word that leads to it: a thread finds all of the one or all of the other. */
+static int outside_grow(struct gdri_state *st, size_t n)
+{
+	struct gdri_outsides *o = st->outside;
+
+	while (n > outside_room(st)) {
+		if (o->grown == GDRI_OUTSIDE_GROWN)
+			return gdri_fail(-GDR_ENOMEM, "gdr_symmetric_register: %zu pieces of memory of cudaMalloc are "
+						      "too many", n);
+		o->gpu[o->grown] = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st, (size_t)ROOM << o->grown));
+		if (!o->gpu[o->grown])
+			return -GDR_ENOMEM;
+		o->grown++;
+	}
+	return 0;
+}
+
+/* The table, written whole, then the word that leads to it: a thread finds all of the one or all of the other. */
 static int outside_to_gpu(struct gdri_state *st, const struct gdri_outside_table *t)
 {
-	uint8_t *at = st->outside->gpu + st->outside->turn++ % TABLES * table_bytes(st);
+	struct gdri_outsides *o = st->outside;
+	uint8_t *at = o->gpu[o->grown - 1] + o->turn++ % TABLES * table_bytes(st, outside_room(st));
 	uint64_t word = t->n ? (uintptr_t)at : 0;
-	int ms = gdri_cuda_copy_ms(st) / 2, ret = gdri_cuda_poke(st->cuda, at, t, table_bytes(st), ms);
+	int ms = gdri_cuda_copy_ms(st) / 2, ret = gdri_cuda_poke(st->cuda, at, t, table_bytes(st, t->n), ms);
 
 	return ret ? ret : gdri_cuda_poke(st->cuda, &st->dev_gpu->outside, &word, sizeof(word), ms);
 }
@@ -243,14 +288,13 @@ static int outside_to_gpu(struct gdri_state *st, const struct gdri_outside_table
 int gdri_outside_publish(struct gdri_state *st)
 {
 	struct gdri_outside_table *t;
-	int ret = -GDR_ENOMEM;
+	int ret;
 
-	if (!st->outside->gpu && !st->outside->n)
+	if (!st->outside->grown && !st->outside->n)
 		return 0;
-	if (!st->outside->gpu) /* a table is written whole, before anything leads to it */
-		st->outside->gpu = gdri_cuda_alloc_bare(st->cuda, TABLES * table_bytes(st));
-	t = st->outside->gpu ? make_table(st) : NULL;
-	if (t)
+	t = make_table(st);
+	ret = t ? outside_grow(st, t->n) : -GDR_ENOMEM;
+	if (!ret && st->outside->grown)
 		ret = outside_to_gpu(st, t);
 	free(t);
 	return ret;
@@ -258,6 +302,6 @@ int gdri_outside_publish(struct gdri_state *st)
 
 void gdri_outside_down(struct gdri_state *st)
 {
-	gdri_cuda_free(st->cuda, st->outside->gpu);
-	st->outside->gpu = NULL;
+	while (st->outside->grown)
+		gdri_cuda_free(st->cuda, st->outside->gpu[--st->outside->grown]);
 }

@@ -16,8 +16,11 @@ struct gdri_symmetric;
 
 #define GDRI_OUTSIDE_MARK 16
 
+#define GDRI_OUTSIDE_GROWN 24 /* each has room for twice as many registrations as the one before */
+
 struct gdri_outsides {
-	uint8_t *gpu; /* tables, used in turn; NULL: there was never need of one */
+	uint8_t *gpu[GDRI_OUTSIDE_GROWN]; /* tables, used in turn: the last one's, of the others for who still reads */
+	int grown;			  /* of gpu; 0: there was never need of one */
 	unsigned int turn;
 	int n; /* atomic: registrations that the list has, or that are under way; 0: nobody has to look */
 };
@@ -30,7 +33,7 @@ struct gdri_outside_kept {
 };
 
 /* NULL, or why memory of cudaMalloc cannot be symmetric here. */
-const char *gdri_outside_refuse(struct gdri_state *st, const void *addr, size_t len);
+const char *gdri_outside_refuse(const void *addr, size_t len);
 
 /* s->at is there. The handle, and a mark in the memory; no kernel that would miss it comes from now on. -GDR_E*,
  * logged. */

@@ -138,7 +138,7 @@ const char *gdri_window_refuse(struct gdri_state *st, const void *addr, size_t l
 		return "this is no memory";
 	if (!gdri_cuda_is_device(st->heap->cuda, addr))
 		return "it is not memory of a GPU, as the heap is; GDR_HEAP_KIND=host has another";
-	why = gdri_cuda_is_plain(st->cuda, addr) ? gdri_outside_refuse(st, addr, len) : refuse_view(st, addr, len);
+	why = gdri_cuda_is_plain(st->cuda, addr) ? gdri_outside_refuse(addr, len) : refuse_view(st, addr, len);
 	if (why)
 		return why;
 	if ((uintptr_t)addr - (uintptr_t)st->heap->base < gdri_window_reach(st))

@@ -289,6 +289,19 @@ static int all_calls(struct objects *o, int pe, int n)
 	return 0;
 }
 
+/* Pieces on both sides of [a, end), more than the first tables have room for. */
+static bool crowd(uint8_t *a, uint8_t *end, bool there)
+{
+	for (int i = 0; i < 20; i++) {
+		uint8_t *at[] = {end + 32 * i, end + 32 * (39 - i)};
+
+		for (int k = 0; k < 2; k++)
+			if (there ? gdr_symmetric_register(at[k], 16) != at[k] : gdr_symmetric_unregister(at[k]) != 0)
+				return false;
+	}
+	return there ? gdr_symmetric_register(a - 16, 16) == a - 16 : !gdr_symmetric_unregister(a - 16);
+}
+
 static int body_calls(int pe, int n)
 {
 	struct objects o = {0};
@@ -301,6 +314,7 @@ static int body_calls(int pe, int n)
 	heap = gdr_calloc(2 * WORDS, 8);
 	a = own + 16 + 4112 * pe;
 	JOB_CHECK(own && heap && gdr_symmetric_register(a, 2 * WORDS * 8) == a && fake_cuda.modules == 4);
+	JOB_CHECK(crowd(a, a + 2 * WORDS * 8, true));
 	JOB_CHECK(!cuStreamCreate(&stream, 0));
 	o = (struct objects){(uint64_t *)(void *)a, (uint64_t *)(void *)a + WORDS, true, GDRI_NOW};
 	JOB_CHECK(!all_calls(&o, pe, n) && !atomics(o.dst, pe, n));
@@ -312,6 +326,7 @@ static int body_calls(int pe, int n)
 	launches[1] = 0;
 	o = (struct objects){heap, heap + WORDS, false, GDRI_NOW}; /* what never was outside goes as ever */
 	JOB_CHECK(!is_p2p() || (!collectives(&o, 1000, pe, n) && !launches[1]));
+	JOB_CHECK(crowd(a, a + 2 * WORDS * 8, false));
 	JOB_CHECK(!gdr_symmetric_unregister(a) && gdr_symmetric_register(a, 16) == a && fake_cuda.modules == 4);
 	JOB_CHECK(!cuStreamDestroy_v2(stream));
 	JOB_CHECK(!gdr_finalize() && !fake_cuda.modules);

@@ -105,8 +105,6 @@ struct gdri_buffer {
 
 /* ---------------------------------- symmetric memory outside the heap's range */
 
-#define GDRI_MAX_OUTSIDE 32
-
 /* Memory of cudaMalloc (GDR_ANY_ADDRESS), which has one address here and another one, which the driver chose, for each
  * peer that maps it. */
 struct gdri_outside {
@@ -115,12 +113,11 @@ struct gdri_outside {
 	uint64_t rsvd;
 };
 
-/* (host) A table never changes: another one takes its place. Behind it [n][n_pes] int64_t: address at that PE minus
- * own; what queues reach has none. */
+/* (host) A table never changes: another one takes its place. Behind it struct gdri_outside [n], by address, and
+ * [n][n_pes] int64_t: address at that PE minus own; what queues reach has none. */
 struct gdri_outside_table {
 	uint32_t n, n_pes;
 	uint64_t rsvd;
-	struct gdri_outside list[GDRI_MAX_OUTSIDE];
 };
 
 /* ------------------------------------------------------------------ errors */

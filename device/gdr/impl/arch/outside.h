@@ -16,15 +16,27 @@ GDR_DEVICE const struct gdri_outside_table *gdri_outside_table(const struct gdri
 	return (const struct gdri_outside_table *)(uintptr_t)gdri_ld_relaxed_gpu_u64(&dev->outside);
 }
 
+GDR_DEVICE const struct gdri_outside *gdri_outside_list(const struct gdri_outside_table *t)
+{
+	return (const struct gdri_outside *)(const void *)(t + 1);
+}
+
 /* Number of the entry that ptr is in, or -1. */
 GDR_DEVICE int gdri_outside_find(const struct gdri_outside_table *t, const void *ptr)
 {
-	int i = t ? (int)t->n : 0;
+	uint32_t low = 0, high = t ? t->n : 0, mid;
+	uint64_t at = (uint64_t)(uintptr_t)ptr;
+	const struct gdri_outside *o;
 
-	while (--i >= 0)
-		if ((uint64_t)(uintptr_t)ptr - t->list[i].addr < t->list[i].len)
-			break;
-	return i;
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (gdri_outside_list(t)[mid].addr <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	o = low ? &gdri_outside_list(t)[low - 1] : 0;
+	return o && at - o->addr < o->len ? (int)low - 1 : -1;
 }
 
 /* Offset of ptr. plain: its offset by the heap's distance, for what is no symmetric object at all. */
@@ -32,8 +44,12 @@ GDRI_NOINLINE uint64_t gdri_outside_offset(const struct gdri_dev *dev, const voi
 {
 	const struct gdri_outside_table *t = gdri_outside_table(dev);
 	int i = gdri_outside_find(t, ptr);
+	const struct gdri_outside *o;
 
-	return i < 0 ? plain : t->list[i].offset + ((uint64_t)(uintptr_t)ptr - t->list[i].addr);
+	if (i < 0)
+		return plain;
+	o = &gdri_outside_list(t)[i];
+	return o->offset + ((uint64_t)(uintptr_t)ptr - o->addr);
 }
 
 GDRI_NOINLINE uint8_t *gdri_outside_at(const struct gdri_dev *dev, const void *ptr, int pe, uint8_t *plain)
@@ -44,7 +60,7 @@ GDRI_NOINLINE uint8_t *gdri_outside_at(const struct gdri_dev *dev, const void *p
 
 	if (i < 0)
 		return plain;
-	delta = (const int64_t *)(const void *)(t + 1) + (uint64_t)i * t->n_pes;
+	delta = (const int64_t *)(const void *)(gdri_outside_list(t) + t->n) + (uint64_t)i * t->n_pes;
 	return (uint8_t *)(uintptr_t)ptr + delta[pe];
 }
 
