@@ -762,6 +762,34 @@ static void test_in_time_after_all(void **state)
 	}
 }
 
+/* How a limit of a second ends when the clock goes on by step_ns between two looks at it. */
+static int limit_by(uint64_t step_ns, uint32_t looks)
+{
+	struct gdri_limit l;
+	int ret = 0;
+
+	fake_clock_least = fake_clock_most = step_ns;
+	f->dev->timeout_ns = 1000000000;
+	gdri_limit_start(&l);
+	for (uint32_t round = 0; round < looks * (GDRI_LIMIT_ROUNDS + 1) && !ret; round++)
+		ret = gdri_limit_step(f->dev, &l, round);
+	fake_clock_least = fake_clock_most = 0;
+	return ret;
+}
+
+/* A PE that was stopped did not look meanwhile: what it waits for may have been stopped with it. Its waits are bounded
+ * none the less. */
+static void test_stopped(void **state)
+{
+	(void)state;
+	start(0);
+	assert_int_equal(limit_by(10000000, 200), -GDR_ETIMEOUT);
+	assert_int_equal(limit_by(2000000000, 3), -GDR_ETIMEOUT);
+	assert_int_equal(limit_by(3600000000000, 10), 0);
+	assert_int_equal(limit_by(3600000000000, 30), -GDR_ETIMEOUT);
+	finish();
+}
+
 static uint64_t told(int pe)
 {
 	uint64_t t = gdr_clock_ns();
@@ -862,7 +890,7 @@ int main(void)
 		cmocka_unit_test(test_broken_queue_told), cmocka_unit_test(test_flushed_queue),
 		cmocka_unit_test(test_left),	     cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_limit_holds),
+		cmocka_unit_test(test_limit_holds),  cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_in_time_after_all),
 		cmocka_unit_test(test_recovered),    cmocka_unit_test(test_all_are_told),
 		cmocka_unit_test(test_two_limits),   cmocka_unit_test(test_notice_and_queue),
