@@ -256,7 +256,8 @@ static int timeout(struct err *a)
 	place_of(a->word, place, sizeof(place));
 	if (!strstr(e.text, place))
 		multi_fail(__FILE__, __LINE__, "\"%s\" lacks \"%s\"", e.text, place);
-	CHECK(strstr(e.text, "; the word is 0, waited for == 77"));
+	/* Where the other PE's gdr_finalize ended the wait, at its limit, nobody looked at the word. */
+	CHECK(*a->got == -GDR_EPEERLOST || strstr(e.text, "; the word is 0, waited for == 77"));
 	return leave_usable(a);
 }
 
