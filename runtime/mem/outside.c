@@ -210,7 +210,7 @@ static size_t outside_room(const struct gdri_state *st)
 	return st->outside->grown ? (size_t)ROOM << (st->outside->grown - 1) : 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int outside_by_address(const void *a, const void *b)
 {
 	const struct gdri_symmetric *x = *(struct gdri_symmetric *const *)a, *y = *(struct gdri_symmetric *const *)b;
 
@@ -248,7 +248,7 @@ static struct gdri_outside_table *make_table(struct gdri_state *st)
 		for (const struct gdri_symmetric *s = st->symmetric; s; s = s->next)
 			if (s->at && !s->left)
 				all[t->n++] = s;
-		qsort(all, n, sizeof(const struct gdri_symmetric *), by_address);
+		qsort(all, n, sizeof(const struct gdri_symmetric *), outside_by_address);
 		outside_fill(st, t, all);
 	} else {
 		free(t);

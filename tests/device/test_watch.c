@@ -762,8 +762,8 @@ static void test_in_time_after_all(void **state)
 	}
 }
 
-/* How a limit of a second ends when the clock goes on by step_ns between two looks at it. */
-static int limit_by(uint64_t step_ns, uint32_t looks)
+/* How a limit of a second ends when the clock goes on by step_ns between two looks at it. since: it was begun then. */
+static int limit_by(uint64_t step_ns, uint32_t looks, uint64_t since)
 {
 	struct gdri_limit l;
 	int ret = 0;
@@ -771,6 +771,7 @@ static int limit_by(uint64_t step_ns, uint32_t looks)
 	fake_clock_least = fake_clock_most = step_ns;
 	f->dev->timeout_ns = 1000000000;
 	gdri_limit_start(&l);
+	l.start_ns = l.still_ns = since;
 	for (uint32_t round = 0; round < looks * (GDRI_LIMIT_ROUNDS + 1) && !ret; round++)
 		ret = gdri_limit_step(f->dev, &l, round);
 	fake_clock_least = fake_clock_most = 0;
@@ -778,15 +779,17 @@ static int limit_by(uint64_t step_ns, uint32_t looks)
 }
 
 /* A PE that was stopped did not look meanwhile: what it waits for may have been stopped with it. Its waits are bounded
- * none the less. */
+ * none the less, also those that one limit is for. */
 static void test_stopped(void **state)
 {
 	(void)state;
 	start(0);
-	assert_int_equal(limit_by(10000000, 200), -GDR_ETIMEOUT);
-	assert_int_equal(limit_by(2000000000, 3), -GDR_ETIMEOUT);
-	assert_int_equal(limit_by(3600000000000, 10), 0);
-	assert_int_equal(limit_by(3600000000000, 30), -GDR_ETIMEOUT);
+	assert_int_equal(limit_by(10000000, 200, 0), -GDR_ETIMEOUT);
+	assert_int_equal(limit_by(2000000000, 3, 0), -GDR_ETIMEOUT);
+	assert_int_equal(limit_by(3600000000000, 10, 0), 0);
+	assert_int_equal(limit_by(3600000000000, 30, 0), -GDR_ETIMEOUT);
+	fake_clock_least = fake_clock_most = 10000000;
+	assert_int_equal(limit_by(10000000, 2, gdr_clock_ns() - 2000000000), -GDR_ETIMEOUT);
 	finish();
 }
 

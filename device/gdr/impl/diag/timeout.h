@@ -381,7 +381,8 @@ GDR_DEVICE_COLD int gdri_wait_check_queue(struct gdri_dev *dev, struct gdri_wait
 /* The culprit is looked for when its time has come. */
 GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int turn = gdri_blame_due(dev, w, gdr_clock_ns());
+	uint64_t now = gdr_clock_ns();
+	int turn = gdri_limit_stopped(&w->limit, now) ? 0 : gdri_blame_due(dev, w, now);
 
 	GDRI_DEV_CONSTANT(dev);
 	if (turn == 2)
@@ -391,7 +392,9 @@ GDR_DEVICE_COLD int gdri_wait_blame(struct gdri_dev *dev, struct gdri_waiter *w)
 
 GDR_DEVICE_COLD int gdri_wait_limit(struct gdri_dev *dev, struct gdri_waiter *w)
 {
-	int status = gdri_wait_is_over(dev, w, gdr_clock_ns());
+	uint64_t now = gdr_clock_ns();
+	/* One that was stopped since the pause: the next pause takes that into account. */
+	int status = gdri_limit_stopped(&w->limit, now) ? 0 : gdri_wait_is_over(dev, w, now);
 
 	return status ? gdri_wait_ends(w, status, w->found ? w->culprit : w->peer) : GDRI_STEP_ON;
 }

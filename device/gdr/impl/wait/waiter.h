@@ -36,7 +36,7 @@
 
 #define GDRI_LIMIT_FIRST_NS 1000000ull /* a wait this long is published */
 #define GDRI_LIMIT_EVERY_NS 4000000ull /* from then on between looks at all else than the condition */
-#define GDRI_LIMIT_STOPPED_NS 5000000000ull /* more than all that a wait does between two looks */
+#define GDRI_LIMIT_STOPPED_NS 5000000000ull /* longer than all that a wait does between two looks */
 
 GDR_DEVICE uint64_t gdri_min_u64(uint64_t a, uint64_t b)
 {
@@ -85,6 +85,18 @@ GDR_DEVICE void gdri_limit_anew(struct gdri_limit *l)
 	l->still_ns = l->next_ns;
 }
 
+/* 1: since its last look the thread was stopped, and all PEs with it, it may be: that was no waiting. A GPU's threads
+ * run on when their process is stopped. */
+GDR_DEVICE int gdri_limit_stopped(const struct gdri_limit *l, uint64_t now)
+{
+#ifdef __CUDACC__
+	(void)l, (void)now;
+	return 0;
+#else
+	return gdri_unlikely(now > l->next_ns && now - l->next_ns > GDRI_LIMIT_STOPPED_NS) && l->next_ns;
+#endif
+}
+
 /* Pauses. 1: a look at all else is due, at *now; 0: not yet; < 0: -GDR_EABORTED. */
 GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l, uint32_t round, uint64_t *now)
 {
@@ -99,14 +111,8 @@ GDR_DEVICE int gdri_limit_pause(const struct gdri_dev *dev, struct gdri_limit *l
 	if ((!GDRI_SPINS || l->start_ns) && gdri_unlikely(gdri_ld_relaxed_sys_u32(dev->abort)))
 		return -GDR_EABORTED;
 	if (l->start_ns) {
-#ifndef __CUDACC__
-		/* Who did not look for so long was stopped, and all PEs with it, it may be: that counts as a sixteenth
-		 * of the limit, so that a wait on a machine that often stands still ends, too. */
-		uint64_t late = *now - l->next_ns;
-
-		if (gdri_unlikely(late > GDRI_LIMIT_STOPPED_NS))
-			l->still_ns += late - gdri_min_u64(late, dev->timeout_ns / 16);
-#endif
+		if (gdri_limit_stopped(l, *now)) /* a sixteenth: where a machine often stands still waits end, too */
+			l->still_ns += *now - l->next_ns - gdri_min_u64(*now - l->next_ns, dev->timeout_ns / 16);
 		l->next_ns = *now + gdri_min_u64(GDRI_LIMIT_EVERY_NS, dev->timeout_ns / 4);
 		return 1;
 	}
