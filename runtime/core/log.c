@@ -229,7 +229,7 @@ const char *gdri_errno_text(int err)
 	if (err == EAGAIN)
 		text_add(&t, "; see ulimit -u and the pids limit of the control group");
 	else if (err == EPERM)
-		text_add(&t, "; in a container, see its filter of system calls (seccomp)");
+		text_add(&t, "; see the filter of system calls (seccomp) of the container, or a firewall's rules");
 	return buf;
 }
 

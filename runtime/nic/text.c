@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include <gdr/status.h>
@@ -76,7 +77,7 @@ int gdri_nic_memory_failed(const char *device, const char *what, size_t bytes, i
 	if (err == ENOMEM || err == EAGAIN || err == EPERM)
 		memlock_text(hint, sizeof(hint));
 	gdri_error("%s: %s of %zu bytes failed: %s (errno %d); %s", device, what, bytes,
-		   gdri_errno_text(err), err, hint);
+		   strerror(err), err, hint);
 	return err == EAGAIN || err == EPERM ? -GDR_ENOMEM : code_of(err);
 }
 

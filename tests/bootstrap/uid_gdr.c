@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage: uid_gdr jobs | exit CODE [held] | kill
+/* usage: uid_gdr jobs [small] | exit CODE [held] | kill
  * One of several plain processes (tests/launch/plain) that become PEs by unique id, or, without ID_FILE, by what
  * GDR_BOOTSTRAP says. jobs: again and again, by unique id with other numbers and of other sizes; what stays open
- * does not grow. exit: PE 1 ends the job, where each has written and a thread of PE 0 waits for input; held: PE 2
- * holds its stream.
+ * does not grow; small: stacks of threads have 16 KiB unless they say otherwise, as with ulimit -s 16, with which the
+ * first thread may not start. exit: PE 1 ends the job, where each has written and a thread of PE 0 waits for input;
+ * held: PE 2 holds its stream.
  * kill: PE 1 dies, the others hear it at once. */
 #include <pthread.h>
 #include <signal.h>
@@ -137,11 +138,21 @@ static int end_by_death(void)
 	return 0;
 }
 
+static void small_stacks(void)
+{
+	pthread_attr_t attr;
+
+	CHECK(!pthread_attr_init(&attr) && !pthread_attr_setstacksize(&attr, 16384));
+	CHECK(!pthread_setattr_default_np(&attr));
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc > 1 && getenv("RANK") && getenv("WORLD_SIZE"));
 	rank = atoi(getenv("RANK"));
 	n_ranks = atoi(getenv("WORLD_SIZE"));
+	if (!strcmp(argv[1], "jobs") && argc > 2)
+		small_stacks();
 	if (!strcmp(argv[1], "jobs"))
 		return jobs();
 	if (!strcmp(argv[1], "exit"))
