@@ -14,6 +14,8 @@
 #define GDR_KERNEL_THREADS 512 /* more registers for each */
 #include "sample.h"
 
+#include <gdr/host_ops.h>
+
 #include "moe_low_latency.h"
 #include "moe_picture.h"
 #include "moe_throughput_check.h"
@@ -59,7 +61,8 @@ static int end_round(const struct forms *f, const struct options *o, long round)
 {
 	int ret = gdr_stream_sync(NULL);
 
-	ret = ret ? ret : sample_first_status(o->throughput ? f->flow.status : f->moe.status, (int)o->blocks);
+	ret = ret ? ret : sample_first_status(o->throughput ? f->flow.status : f->moe.status,
+					       (int)o->blocks + f->flow.adders);
 	if (ret)
 		return sample_error("round", ret);
 	ret = o->throughput ? flow_check(o, &f->flow, round) : check(o, &f->moe, round);
@@ -108,14 +111,42 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void print_times(const char *what, double *s, long n, double bytes)
+/* Median, least and largest of n times. */
+static void put_times(double *to, double *s, long n)
 {
-	double median;
-
 	qsort(s, (size_t)n, sizeof(*s), by_time);
-	median = (s[(n - 1) / 2] + s[n / 2]) / 2;
+	to[0] = (s[(n - 1) / 2] + s[n / 2]) / 2;
+	to[1] = s[0];
+	to[2] = s[n - 1];
+}
+
+static void print_times(const char *what, const double *s, long n, double bytes)
+{
 	printf("timed %s: median of %ld %.2f us, %.2f .. %.2f, to other PEs %.0f bytes, %.3f GB/s\n", what, n,
-	       median * 1e6, s[0] * 1e6, s[n - 1] * 1e6, bytes, 1e-9 * bytes / median);
+	       s[0] * 1e6, s[1] * 1e6, s[2] * 1e6, bytes, 1e-9 * bytes / s[0]);
+}
+
+/* Collective: PE 0 prints what is the mean over the PEs, since a PE that begins first waits for the others. */
+static int print_means(double *dispatch, double *combine, long n, const double *bytes)
+{
+	double times[6];
+	double *own = (double *)gdr_malloc(sizeof(times)), *sum = (double *)gdr_malloc(sizeof(times));
+	int ret = own && sum ? 0 : -GDR_ENOMEM;
+
+	put_times(times, dispatch, n);
+	put_times(times + 3, combine, n);
+	ret = ret ? ret : gdr_memcpy(own, times, sizeof(times));
+	ret = ret ? ret : gdr_host_double_sum_reduce(GDR_TEAM_WORLD, sum, own, 6);
+	ret = ret ? ret : gdr_memcpy(times, sum, sizeof(times));
+	for (int i = 0; i < 6; i++)
+		times[i] /= gdr_host_n_pes();
+	if (!ret && gdr_host_my_pe() == 0) {
+		print_times("dispatch", times, n, bytes[0]);
+		print_times("combine", times + 3, n, bytes[1]);
+	}
+	gdr_free(sum);
+	gdr_free(own);
+	return ret;
 }
 
 /* Rounds back to back on the stream, with one routing; what the last of them made is compared. */
@@ -135,11 +166,9 @@ static int timed_rounds(struct forms *f, const struct options *o)
 		s[i] = sample_between(&mark[i][0], &mark[i][1]);
 		s[o->timed + i] = sample_between(&mark[i][2], &mark[i][3]);
 	}
-	if (!ret && gdr_host_my_pe() == 0) {
-		bytes_sent(f, o, o->rounds + 1, bytes);
-		print_times("dispatch", s, o->timed, bytes[0]);
-		print_times("combine", s + o->timed, o->timed, bytes[1]);
-	}
+	bytes_sent(f, o, o->rounds + 1, bytes);
+	if (!ret)
+		ret = print_means(s, s + o->timed, o->timed, bytes);
 	free(mark);
 	free(s);
 	return ret;
@@ -171,7 +200,7 @@ static int run(struct forms *f, const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0, 0, 0, 0, 96, 0};
+	struct options o = {16, 7168, 256, 8, 3, 0, 0, 0, 0, 0, 0, 0, 96, 0, 0, 0};
 	const struct sample_option options[] = {
 		{"-t", "tokens of each PE", 1, 8192, &o.tokens},
 		{"-h", "hidden size, a multiple of 128", GROUP, 1 << 20, &o.hidden},
@@ -185,7 +214,9 @@ int main(int argc, char **argv)
 		{"--throughput", "the form for many tokens", 0, 0, &o.throughput},
 		{"-c", "tokens of its chunks; 0: by tokens and blocks", 0, 32, &o.chunk},
 		{"-s", "KiB of shared memory of its blocks", 4, 224, &o.shared},
+		{"-a", "blocks of a kernel behind combine that adds up; 0: combine does", 0, 1024, &o.adders},
 		{"-n", "timed rounds behind the others, without pause", 0, 10000, &o.timed},
+		{"--align", "PEs meet before each dispatch and combine, for times", 0, 0, &o.align},
 		{"--picture", "PE 0 writes the last round's tokens of each expert to moe.svg", 0, 0, &o.picture},
 	};
 	int ret = sample_options(argc, argv, options, (int)(sizeof(options) / sizeof(*options)));

@@ -494,8 +494,9 @@ static int set_routing(const struct moe *m, const struct options *o, long round)
 static int launch_round(struct moe *m, const struct options *o, struct sample_mark *mark)
 {
 	unsigned grid = (unsigned)o->blocks, block = sample_is_cuda() ? 512 : 32;
-	int ret = sample_mark(&mark[0]);
+	int ret = meet(o);
 
+	ret = ret ? ret : sample_mark(&mark[0]);
 	m->phases = o->hook ? SEND : SEND | RECEIVE;
 	if (!ret)
 		ret = gdr_collective_launch(dispatch, grid, block, 0, NULL, m);
@@ -507,6 +508,7 @@ static int launch_round(struct moe *m, const struct options *o, struct sample_ma
 		ret = sample_mark(&mark[1]);
 	if (!ret)
 		ret = gdr_launch(experts, grid, block, 0, NULL, m);
+	ret = ret ? ret : meet(o);
 	if (!ret)
 		ret = sample_mark(&mark[2]);
 	if (!ret)

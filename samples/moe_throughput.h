@@ -4,14 +4,15 @@
  * Each array has a part for each PE, equally long on all. A PE fills the part that is its own, and puts what another
  * PE needs of it to where it lies here: so no PE asks for room, nothing is packed or counted before it is sent, and the
  * experts of a PE find the tokens of all in one array, the PE's own among them without a copy.
- *  - dispatch first puts the PE's choices to all PEs, then its rows: tokens as they are dispatched. A chunk is some
- *    tokens that follow each other; those of it that a PE needs go there by a put for each run of neighbours, and
- *    behind them a signal of the PE and chunk. Meanwhile other warps list, for each expert, the rows of its tokens,
- *    and wait for the rows.
+ *  - dispatch puts the PE's rows, tokens as they are dispatched, to the PEs that need them. A chunk is some tokens
+ *    that follow each other; those of it that a PE needs go there by a put for each run of neighbours, and behind them
+ *    a signal of the PE and chunk. Meanwhile other warps put the PE's choices, in parts, to all PEs, list, for each
+ *    expert, the rows of its tokens, and wait for the rows.
  *  - an expert PE adds up, by weight, what its experts made of a token, and combine puts these partial sums back in
  *    the same way. As many bytes go back as a token has PEs, not experts: with 8 experts on 2 PEs a quarter. What it
  *    costs is that each partial sum is rounded to BF16. The token's PE adds the partial sums up, in the order in which
- *    the PEs first appear among the token's experts, chunk by chunk while later ones are under way.
+ *    the PEs first appear among the token's experts, chunk by chunk while later ones are under way, or in a kernel
+ *    behind combine's, which may have more blocks.
  * Over nodes (as many PEs on each) a token goes once to each node that needs it, to the PE that stands there as its own
  * does here, which forwards it to the other PEs of its node; partial sums go back straight.
  *
@@ -26,7 +27,8 @@
 #include "moe_model.h"
 
 enum {
-	SENDERS = 4 /* warps of a block that send, at most */
+	SENDERS = 4, /* warps of a block that send, at most */
+	PART = 128   /* tokens whose choices a warp puts at once, or a few more */
 };
 
 struct choice {
@@ -45,14 +47,17 @@ struct flow {
 	uint16_t *y;	       /* [tokens][hidden]: the result */
 	int32_t *list;	       /* [pairs][tokens]: rows of an expert, in any order; of this PE alone */
 	uint32_t *got;	       /* [2][pairs]: how many, by turns of the rounds; of this PE alone */
-	uint64_t *known;       /* [PEs]: round of the choices that are here */
+	uint64_t *known;       /* [PEs][parts]: round of the choices that are here */
 	uint64_t *arrived;     /* [PEs][chunks]: round of the rows that are here */
-	uint64_t *came;	       /* [PEs][chunks]: round of the partial sums that are here */
-	int *status;	       /* [blocks] */
+	uint64_t *came;	       /* [PEs][chunks of sums]: round of the partial sums that are here */
+	int *status;	       /* [blocks], those of flow_add last */
 	int tokens, hidden, experts, topk, fp8;
 	int local;	     /* experts of a PE; `experts` is that times the PEs, the last ones may not exist */
 	int node;	     /* PEs of a node, which follow each other; all PEs where nodes do not count */
 	int chunk, chunks;   /* tokens of a chunk; how many there are of a PE */
+	int part, parts;     /* chunks of a part of the choices; how many there are of a PE */
+	int sums, sum_chunks; /* tokens of a chunk of partial sums; chunks of a PE */
+	int adders;	     /* blocks of flow_add; 0: flow_combine adds up */
 	uint32_t shared;     /* bytes of a block */
 	uint64_t round;	     /* 1, 2, ... */
 };
@@ -99,12 +104,13 @@ GDR_DEVICE int needs(const struct flow *f, int r, int pe, int n)
 	return found;
 }
 
-/* A warp: a bit for each token of a chunk of `owner`'s of which one of n PEs, from pe on, has an expert. */
-GDR_DEVICE uint32_t needed_of_chunk(const struct flow *f, int owner, int chunk, int pe, int n)
+/* A warp: a bit for each token of `owner`'s, of `count` from `first` on, of which one of n PEs, from pe on, has an
+ * expert. */
+GDR_DEVICE uint32_t needed(const struct flow *f, int owner, int first, int count, int pe, int n)
 {
-	int lane = (int)gdr_lane_id(), t = chunk * f->chunk + lane;
+	int lane = (int)gdr_lane_id(), t = first + lane;
 
-	return gdr_ballot(0xffffffff, lane < f->chunk && t < f->tokens && needs(f, row_of(f, owner, t), pe, n));
+	return gdr_ballot(0xffffffff, lane < count && t < f->tokens && needs(f, row_of(f, owner, t), pe, n));
 }
 
 GDR_BOTH int bits_of(uint32_t mask)
@@ -129,6 +135,12 @@ GDR_DEVICE int send(const struct flow *f, void *dst, const void *src, size_t byt
 	uint32_t stage = f->shared / (uint32_t)senders() & ~127u;
 
 	return gdr_put_bulk_nbi_warp(dst, src, bytes, (char *)gdr_shared() + (uint32_t)warp() * stage, stage, pe);
+}
+
+/* The signal of a part of PE pe's choices. */
+GDR_DEVICE uint64_t *known(const struct flow *f, int pe, int part)
+{
+	return &f->known[pe * f->parts + part];
 }
 
 /* A sender: says that what it sent to PE pe is there. */
@@ -160,16 +172,6 @@ GDR_DEVICE int send_runs(const struct flow *f, char *dst, const char *src, size_
 	return ret;
 }
 
-/* A sender: own choices, for PE pe. */
-GDR_DEVICE int send_choices(const struct flow *f, int pe)
-{
-	size_t n = (size_t)(f->tokens * f->topk);
-	struct choice *own = f->choice + (size_t)gdr_my_pe() * n;
-	int ret = send(f, own, own, n * sizeof(*own), pe);
-
-	return ret ? ret : send_signal(f, &f->known[gdr_my_pe()], pe);
-}
-
 /* The i-th PE that dispatch of this PE puts to: those of its node, then on each other node the one that stands there as
  * this one does here. */
 GDR_DEVICE int target(const struct flow *f, int i)
@@ -184,10 +186,10 @@ GDR_DEVICE int target(const struct flow *f, int i)
 /* A sender: those of a chunk of `owner`'s tokens that PE pe needs, or, if pe is on another node, any PE there. */
 GDR_DEVICE int dispatch_chunk(const struct flow *f, int owner, int chunk, int pe)
 {
-	int near = pe / f->node == gdr_my_pe() / f->node;
-	uint32_t needed = needed_of_chunk(f, owner, chunk, near ? pe : pe / f->node * f->node, near ? 1 : f->node);
-	char *first = row(f, row_of(f, owner, chunk * f->chunk));
-	int ret = send_runs(f, first, first, row_bytes(f), needed, pe);
+	int near = pe / f->node == gdr_my_pe() / f->node, t = chunk * f->chunk;
+	uint32_t mask = needed(f, owner, t, f->chunk, near ? pe : pe / f->node * f->node, near ? 1 : f->node);
+	char *first = row(f, row_of(f, owner, t));
+	int ret = send_runs(f, first, first, row_bytes(f), mask, pe);
 
 	return ret ? ret : send_signal(f, &f->arrived[owner * f->chunks + chunk], pe);
 }
@@ -195,12 +197,12 @@ GDR_DEVICE int dispatch_chunk(const struct flow *f, int owner, int chunk, int pe
 /* A sender: the partial sums for a chunk of PE pe's tokens. */
 GDR_DEVICE int combine_chunk(const struct flow *f, int chunk, int pe)
 {
-	int me = gdr_my_pe(), t = chunk * f->chunk;
+	int me = gdr_my_pe(), t = chunk * f->sums;
 	char *to = (char *)f->back + (size_t)row_of(f, me, t) * sum_bytes(f);
 	char *from = (char *)f->made + (size_t)row_of(f, pe, t) * sum_bytes(f);
-	int ret = send_runs(f, to, from, sum_bytes(f), needed_of_chunk(f, pe, chunk, me, 1), pe);
+	int ret = send_runs(f, to, from, sum_bytes(f), needed(f, pe, t, f->sums, me, 1), pe);
 
-	return ret ? ret : send_signal(f, &f->came[me * f->chunks + chunk], pe);
+	return ret ? ret : send_signal(f, &f->came[me * f->sum_chunks + chunk], pe);
 }
 
 /* A warp: waits until a signal that PE pe sets has come to this round. */
@@ -227,13 +229,11 @@ GDR_DEVICE int all_senders(void)
 	return (int)gdr_grid_size() * senders();
 }
 
-/* A sender: its share of own choices and tokens; chunks in their order, for each of them all targets in turn. */
+/* A sender: its share of own tokens; chunks in their order, for each of them all targets in turn. */
 GDR_DEVICE int dispatch_own(const struct flow *f)
 {
 	int me = gdr_my_pe(), n = gdr_n_pes(), targets = f->node - 1 + n / f->node - 1, ret = 0;
 
-	for (int i = spread_warp(); i < n - 1 && !ret; i += all_senders())
-		ret = send_choices(f, (me + 1 + i) % n);
 	for (int i = spread_warp(); i < f->chunks * targets && !ret; i += all_senders())
 		ret = dispatch_chunk(f, me, i / targets, target(f, i % targets));
 	return ret;
@@ -248,7 +248,7 @@ GDR_DEVICE int dispatch_forward(const struct flow *f)
 	for (int i = spread_warp(); i < f->chunks * each && !ret; i += all_senders()) {
 		int owner = target(f, near + i % each / near), chunk = i / each;
 
-		ret = await(f, &f->known[owner], owner);
+		ret = await(f, known(f, owner, chunk / f->part), owner);
 		ret = ret ? ret : await_rows(f, owner, chunk);
 		ret = ret ? ret : dispatch_chunk(f, owner, chunk, target(f, i % near));
 	}
@@ -260,7 +260,7 @@ GDR_DEVICE int combine_sums(const struct flow *f)
 {
 	int me = gdr_my_pe(), n = gdr_n_pes(), ret = 0;
 
-	for (int i = spread_warp(); i < f->chunks * (n - 1) && !ret; i += all_senders())
+	for (int i = spread_warp(); i < f->sum_chunks * (n - 1) && !ret; i += all_senders())
 		ret = combine_chunk(f, i / (n - 1), (me + 1 + i % (n - 1)) % n);
 	return ret;
 }
@@ -273,22 +273,49 @@ GDR_BOTH uint32_t *got_of(const struct flow *f, uint64_t round)
 	return f->got + (round & 1) * (size_t)f->experts;
 }
 
-/* A warp, one `of` so many that share this: lists the rows of PE pe's tokens by expert, a choice a lane. */
-GDR_DEVICE int list_rows(const struct flow *f, int pe, int number, int of)
+/* Choices of a part; the last one may have fewer. */
+GDR_BOTH int part_choices(const struct flow *f)
 {
-	const struct choice *c = f->choice + (size_t)row_of(f, pe, 0) * (size_t)f->topk;
-	int n = f->tokens * f->topk, mine = gdr_my_pe() * f->local, ret = await(f, &f->known[pe], pe);
+	return f->part * f->chunk * f->topk;
+}
 
-	for (int i = 32 * number + (int)gdr_lane_id(); i < n && !ret; i += 32 * of) {
-		unsigned expert = (unsigned)(c[i].expert - mine);
-		uint32_t pair = expert * (uint32_t)gdr_n_pes() + (uint32_t)pe, at;
+/* The choices of PE pe's from the first of a part on, and how many follow to the part's end. */
+GDR_DEVICE struct choice *choices_of(const struct flow *f, int pe, int part, int *n)
+{
+	int first = part * part_choices(f), left = f->tokens * f->topk - first;
 
-		if (expert >= (unsigned)f->local)
-			continue;
+	*n = left < part_choices(f) ? left : part_choices(f);
+	return f->choice + (size_t)row_of(f, pe, 0) * (size_t)f->topk + first;
+}
+
+/* A warp: a part of the own choices, for PE pe. */
+GDR_DEVICE int put_choices(const struct flow *f, int part, int pe)
+{
+	int n, me = gdr_my_pe();
+	struct choice *own = choices_of(f, me, part, &n);
+
+	return gdr_put_signal_nbi_warp(own, own, (size_t)n * sizeof(*own), known(f, me, part), f->round,
+				       GDR_SIGNAL_SET, pe);
+}
+
+/* A warp: lists 32 rows of PE pe's tokens by expert, from the i-th choice of a part on, a choice a lane. */
+GDR_DEVICE int list_rows(const struct flow *f, int pe, int part, int i)
+{
+	int n, ret = await(f, known(f, pe, part), pe);
+	const struct choice *c = choices_of(f, pe, part, &n);
+	unsigned expert;
+	uint32_t pair, at;
+
+	i += (int)gdr_lane_id();
+	if (ret || i >= n)
+		return ret;
+	expert = (unsigned)(c[i].expert - gdr_my_pe() * f->local);
+	pair = expert * (uint32_t)gdr_n_pes() + (uint32_t)pe;
+	if (expert < (unsigned)f->local) {
 		at = gdr_grid_fetch_add_u32(&got_of(f, f->round)[pair], 1); /* a number: orders nothing */
-		f->list[(size_t)pair * (size_t)f->tokens + at] = row_of(f, pe, i / f->topk);
+		f->list[(size_t)pair * (size_t)f->tokens + at] = row_of(f, pe, (part * part_choices(f) + i) / f->topk);
 	}
-	return ret;
+	return 0;
 }
 
 /* A warp: which PE each of its lanes, k, adds a partial sum of: that of token t's k-th expert where none before is of
@@ -314,17 +341,17 @@ GDR_DEVICE const struct piece *partial(const struct flow *f, int t, int pe)
 	return (const struct piece *)(const void *)(of + (size_t)row_of(f, pe, t) * (size_t)f->hidden);
 }
 
-/* A warp: waits for the partial sums of token t, and adds them up. */
-GDR_DEVICE int combine_token_sums(const struct flow *f, int t)
+/* A warp, one `of` so many that share this: waits for the partial sums of token t, and adds them up. */
+GDR_DEVICE int combine_token_sums(const struct flow *f, int t, int number, int of)
 {
 	struct piece *y = (struct piece *)(void *)(f->y + (size_t)t * (size_t)f->hidden);
 	int pe = pe_of_lane(f, t), lane = (int)gdr_lane_id(), pieces = f->hidden / 8, ret = 0;
 
 	if (pe >= 0 && pe != gdr_my_pe())
-		ret = gdr_signal_wait_until_from(&f->came[pe * f->chunks + t / f->chunk], GDR_CMP_GE, f->round, pe);
+		ret = gdr_signal_wait_until_from(&f->came[pe * f->sum_chunks + t / f->sums], GDR_CMP_GE, f->round, pe);
 	gdr_sync_warp(0xffffffff); /* what each lane acquired, for all of them */
 	ret = -(int)warp_max((uint32_t)-ret);
-	for (int first = 0; first < pieces && !ret; first += 32 * DEEP)
+	for (int first = 32 * DEEP * number; first < pieces && !ret; first += 32 * DEEP * of)
 		add_rows(y, pe < 0 ? NULL : partial(f, t, pe), 1.0f, first + lane, pieces);
 	return ret;
 }
@@ -358,14 +385,16 @@ GDR_DEVICE int workers(void)
 
 GDR_KERNEL(flow_dispatch, struct flow, f)
 {
-	int n = gdr_n_pes(), of = workers() > n ? workers() / n : 1, ret = 0;
+	int n = gdr_n_pes(), slices = (part_choices(&f) + 31) / 32, ret = 0;
 
 	if (warp() < senders()) {
 		ret = dispatch_own(&f);
 		ret = ret ? ret : dispatch_forward(&f);
 	}
-	for (int i = worker(); warp() >= senders() && i < of * n && !ret; i += workers())
-		ret = list_rows(&f, i % n, i / n, of);
+	for (int i = worker(); warp() >= senders() && i < f.parts * (n - 1) && !ret; i += workers())
+		ret = put_choices(&f, i / (n - 1), (gdr_my_pe() + 1 + i % (n - 1)) % n);
+	for (int i = worker(); warp() >= senders() && i < f.parts * slices * n && !ret; i += workers())
+		ret = list_rows(&f, i % n, i / n / slices, i / n % slices * 32);
 	for (int i = worker() * 32 + (int)gdr_lane_id(); warp() >= senders() && i < f.experts; i += workers() * 32)
 		got_of(&f, f.round + 1)[i] = 0; /* nobody reads the round before's any more */
 	for (int i = worker(); warp() >= senders() && i < f.chunks * gdr_n_pes() && !ret; i += workers())
@@ -397,31 +426,66 @@ GDR_KERNEL(flow_experts, struct flow, f)
 	}
 }
 
+/* One of so many warps: adds up what came, several of them a token if there are as many, and waits for every chunk,
+ * also those without tokens: the round is over then. */
+GDR_DEVICE int add_tokens(const struct flow *f, int number, int warps)
+{
+	int most = (f->hidden / 8 + 32 * DEEP - 1) / (32 * DEEP), of = warps / f->tokens, ret = 0;
+
+	of = of < 1 ? 1 : of > most ? most : of;
+	for (int i = number; i < f->tokens * of && !ret; i += warps)
+		ret = combine_token_sums(f, i / of, i % of, of);
+	for (int i = number; i < f->sum_chunks * gdr_n_pes() && !ret; i += warps)
+		ret = await(f, &f->came[i], i / f->sum_chunks);
+	return ret;
+}
+
 GDR_KERNEL(flow_combine, struct flow, f)
 {
 	int ret = 0;
 
 	if (warp() < senders())
 		ret = combine_sums(&f);
-	for (int t = worker(); warp() >= senders() && t < f.tokens && !ret; t += workers())
-		ret = combine_token_sums(&f, t);
-	/* every chunk is waited for, also those without tokens: the round is over then */
-	for (int i = worker(); warp() >= senders() && i < f.chunks * gdr_n_pes() && !ret; i += workers())
-		ret = await(&f, &f.came[i], i / f.chunks);
+	else if (!f.adders)
+		ret = add_tokens(&f, worker(), workers());
+	if (ret)
+		f.status[gdr_block_id()] = ret;
+}
+
+/* Behind flow_combine, so that few blocks send, and as many as the GPU holds add up. */
+GDR_KERNEL(flow_add, struct flow, f)
+{
+	int ret = add_tokens(&f, spread_warp(), grid_warps());
+
 	if (ret)
 		f.status[gdr_block_id()] = ret;
 }
 
 /* ---- host side ---- */
 
-/* Eight units of sending for each sender: they end at about one time, and what came is added up while others come. */
-static int flow_chunk(const struct options *o)
+/* The tokens that a sender puts. */
+static long flow_share(const struct options *o)
 {
-	long units = 8 * SENDERS * o->blocks, chunk = o->tokens * (gdr_host_n_pes() - 1) / units;
+	long senders = SENDERS * o->blocks;
 
-	if (o->chunk)
-		return (int)o->chunk;
+	return (o->tokens * (gdr_host_n_pes() - 1) + senders - 1) / senders;
+}
+
+/* A sender's fence waits for all that its multiprocessor has under way, so chunks are as large as may be; smaller where
+ * somebody goes on with one while the next is under way: a PE that forwards to its node. */
+static int flow_chunk(const struct options *o, int forwards)
+{
+	long share = flow_share(o), chunk = o->chunk ? o->chunk : forwards ? share / 8 : share;
+
 	return chunk < 1 ? 1 : chunk > 32 ? 32 : (int)chunk;
+}
+
+/* Partial sums are added up while others come, unless that is a kernel of its own. */
+static int flow_sums(const struct options *o)
+{
+	long share = flow_share(o), chunk = share < 2 ? 1 : share / 8 < 2 ? 2 : share / 8 > 4 ? 4 : share / 8;
+
+	return o->adders || o->chunk ? flow_chunk(o, 0) : (int)chunk;
 }
 
 /* PEs of this PE's node where they follow each other, as many on each node; else 0. */
@@ -464,14 +528,20 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	int ret = x ? 0 : -GDR_ENOMEM;
 
 	memset(f, 0, sizeof(*f));
+	ret = ret ? ret : flow_node(&f->node);
 	f->tokens = (int)o->tokens;
 	f->hidden = (int)o->hidden;
 	f->topk = (int)o->topk;
 	f->fp8 = (int)o->fp8;
 	f->local = local_experts(o);
 	f->experts = f->local * (int)pes;
-	f->chunk = flow_chunk(o);
+	f->chunk = flow_chunk(o, f->node < (int)pes);
 	f->chunks = (f->tokens + f->chunk - 1) / f->chunk;
+	f->part = (PART + f->chunk - 1) / f->chunk;
+	f->parts = (f->chunks + f->part - 1) / f->part;
+	f->sums = flow_sums(o);
+	f->sum_chunks = (f->tokens + f->sums - 1) / f->sums;
+	f->adders = (int)o->adders;
 	f->shared = (uint32_t)o->shared << 10;
 	f->choice = (struct choice *)symmetric(rows * (size_t)o->topk, sizeof(struct choice), &ret);
 	f->rows = (char *)symmetric(rows, row_bytes(f), &ret);
@@ -480,10 +550,10 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	f->y = (uint16_t *)symmetric(tokens, sum_bytes(f), &ret);
 	f->list = (int32_t *)symmetric((size_t)f->experts * tokens, sizeof(int32_t), &ret);
 	f->got = (uint32_t *)zeroed(2 * (size_t)f->experts, sizeof(uint32_t), &ret);
-	f->known = (uint64_t *)zeroed(pes, sizeof(uint64_t), &ret);
+	f->known = (uint64_t *)zeroed(pes * (size_t)f->parts, sizeof(uint64_t), &ret);
 	f->arrived = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);
-	f->came = (uint64_t *)zeroed(pes * (size_t)f->chunks, sizeof(uint64_t), &ret);
-	f->status = (int *)zeroed((size_t)o->blocks, sizeof(int), &ret);
+	f->came = (uint64_t *)zeroed(pes * (size_t)f->sum_chunks, sizeof(uint64_t), &ret);
+	f->status = (int *)zeroed((size_t)(o->blocks + o->adders), sizeof(int), &ret);
 	f->x = f->fp8 ? (uint16_t *)symmetric(tokens, sum_bytes(f), &ret) : NULL;
 	if (!ret && !f->fp8)
 		f->x = (uint16_t *)(void *)row(f, row_of(f, gdr_host_my_pe(), 0));
@@ -492,7 +562,7 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	if (!ret)
 		ret = gdr_memcpy(f->x, x, tokens * hidden * sizeof(*x));
 	free(x);
-	return ret ? ret : flow_node(&f->node); /* a barrier */
+	return ret;
 }
 
 static int flow_set_routing(const struct flow *f, const struct options *o, long round)
@@ -522,8 +592,10 @@ static int flow_set_routing(const struct flow *f, const struct options *o, long 
 static int flow_round(struct flow *f, const struct options *o, struct sample_mark *mark)
 {
 	unsigned grid = (unsigned)o->blocks, block = sample_is_cuda() ? 512 : 64;
+	struct flow add = *f; /* with a status of its own */
 	int ret = f->fp8 ? gdr_launch(flow_cast, grid, block, 0, NULL, f) : 0;
 
+	ret = ret ? ret : meet(o);
 	if (!ret)
 		ret = sample_mark(&mark[0]);
 	if (!ret)
@@ -532,10 +604,14 @@ static int flow_round(struct flow *f, const struct options *o, struct sample_mar
 		ret = sample_mark(&mark[1]);
 	if (!ret)
 		ret = gdr_launch(flow_experts, sample_is_cuda() ? 1024 : grid, block, 0, NULL, f);
+	ret = ret ? ret : meet(o);
 	if (!ret)
 		ret = sample_mark(&mark[2]);
 	if (!ret)
 		ret = gdr_collective_launch(flow_combine, grid, block, f->shared, NULL, f);
+	add.status = f->status + o->blocks;
+	if (!ret && f->adders)
+		ret = gdr_launch(flow_add, (unsigned)f->adders, block, 0, NULL, &add);
 	return ret ? ret : sample_mark(&mark[3]);
 }
 

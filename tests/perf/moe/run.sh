@@ -2,6 +2,7 @@
 # Sourced by run: samples/moe on PES (2) GPUs of this machine, by blocks (BLOCKS), beside NCCL's all-to-all of the bytes
 # that go to other PEs, by as many blocks and by as many as it chooses itself. NCCL is a directory with include/ and lib/
 # in NCCL_HOME, or Python's wheel. NVLink multicast stays off. SHARED: KiB of shared memory of a block. TIMED: rounds.
+# added: the throughput form with a kernel of ADDERS (132) blocks behind combine's.
 
 export CUDA_MODULE_LOADING=EAGER NCCL_NVLS_ENABLE=0 GDR_HEAP_SIZE=${GDR_HEAP_SIZE:-2g}
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -13,7 +14,7 @@ moe() # tokens, blocks, options: "dispatch us min max bytes" and the same of com
 	local tokens=$1 blocks=$2
 	shift 2
 	timeout -k 5 "${LIMIT:-120}" mpirun --allow-run-as-root --oversubscribe --bind-to none -n "$gpus" \
-		"$bin/samples/cuda/moe" -t "$tokens" -b "$blocks" -s "${SHARED:-192}" -r 0 -n "${TIMED:-50}" "$@" \
+		"$bin/samples/cuda/moe" -t "$tokens" -b "$blocks" -s "${SHARED:-192}" -r 0 -n "${TIMED:-50}" --align "$@" \
 		</dev/null 2>>"$out/moe.err" |
 		awk '$1 == "timed" { sub(":", "", $2); sub(",", "", $10); print $2, $6, $8, $10, $14 }'
 }
@@ -25,10 +26,10 @@ all_of_gdr()
 	for blocks in ${BLOCKS:-8 16 32 64 128}; do
 		for tokens in ${TOKENS:-128 4096}; do
 			for kind in bf16 fp8; do
-				for form in low_latency throughput; do
+				for form in low_latency throughput added; do
 					[ "$form" = low_latency ] && [ "$tokens" -gt 512 ] && continue # the slots of its experts
 					moe "$tokens" "$blocks" $([ $kind = fp8 ] && echo --fp8) \
-						$([ $form = throughput ] && echo --throughput) |
+						$([ $form = low_latency ] || echo --throughput) $([ $form = added ] && echo -a "${ADDERS:-132}") |
 						sed "s/^/$blocks $form $tokens $kind /"
 				done
 			done
