@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The low-latency form of moe.c: dispatch and combine are a kernel each.
- *  - dispatch casts a token (BF16, or FP8 with a scale for each 128 elements) and
- *    puts it to each of its experts, into slots that belong to this PE alone; each
+ *  - dispatch puts a token (BF16, or cast to FP8 with a scale for each 128 elements)
+ *    to each of its experts, into slots that belong to this PE alone; each
  *    put adds 1 to a signal of expert and PE. How many there will be is a signal
  *    of its own, since every PE counts its routing itself. The receiver waits
  *    for the number, and then for the sum.
@@ -32,7 +32,7 @@ struct message {
 
 /* Lies in device memory; the pointers are symmetric. A pair is a local expert and a source PE: expert * n_pes + PE. */
 struct moe {
-	uint16_t *x;	   /* [tokens][hidden], BF16 */
+	uint16_t *x;	   /* [tokens][hidden], BF16: of FP8 alone, else the messages of `cast` have them */
 	int32_t *expert;   /* [tokens][top-k], each of a token's once */
 	float *weight;	   /* [tokens][top-k] */
 	uint16_t *y;	   /* [tokens][hidden]: the result */
@@ -63,6 +63,12 @@ GDR_BOTH size_t message_bytes(const struct moe *m)
 	return sizeof(struct message) + (m->fp8 ? n + scales : n * sizeof(uint16_t));
 }
 
+/* The message of an own token. */
+GDR_BOTH struct message *own_message(const struct moe *m, int t)
+{
+	return (struct message *)(void *)(m->cast + (size_t)t * message_bytes(m));
+}
+
 GDR_BOTH char *received_message(const struct moe *m, int pair, size_t slot)
 {
 	return m->received + ((size_t)pair * (size_t)m->tokens + slot) * message_bytes(m);
@@ -90,24 +96,19 @@ GDR_DEVICE uint32_t count_choices(const struct moe *m, int expert, int n)
 	return warp_sum(sum);
 }
 
-/* A warp: a group of a token as it is dispatched; of each lane four elements. */
-GDR_DEVICE void cast_part(const struct moe *m, int t, int group, uint64_t four)
+/* A warp: says in a token's message where results go. */
+GDR_DEVICE void address_message(const struct moe *m, int t)
 {
-	struct message *message = (struct message *)(m->cast + (size_t)t * message_bytes(m));
-	char *out = (char *)(message + 1);
+	struct message *message = own_message(m, t);
 
-	if (m->fp8)
-		cast_group((uint8_t *)out + group * GROUP, (float *)(out + m->hidden) + group, four);
-	else
-		((uint64_t *)(void *)out)[group * GROUP / 4 + (int)gdr_lane_id()] = four;
-	if (group == 0 && gdr_lane_id() == 0)
+	if (gdr_lane_id() == 0)
 		message->token = t;
-	if (group == 0 && (int)gdr_lane_id() < m->topk)
+	if ((int)gdr_lane_id() < m->topk)
 		message->expert[gdr_lane_id()] = (int16_t)m->expert[t * m->topk + (int)gdr_lane_id()];
 }
 
-/* A block: its tokens, one of as many as there are blocks, as they are dispatched. A load behind the last one reads the
- * first again, so that no load waits for the one before. */
+/* A block: casts its tokens, one of as many as there are blocks. A load behind the last one reads the first again, so
+ * that no load waits for the one before. */
 GDR_DEVICE void cast_tokens(const struct moe *m)
 {
 	int block = (int)gdr_block_id(), grid = (int)gdr_grid_size(), groups = m->hidden / GROUP;
@@ -122,8 +123,12 @@ GDR_DEVICE void cast_tokens(const struct moe *m)
 
 			four[i] = ((const uint64_t *)(const void *)x)[part % groups * 32 + (int)gdr_lane_id()];
 		}
-		for (int i = 0, part = first; i < DEEP && part < parts; i++, part += warps())
-			cast_part(m, block + part / groups * grid, part % groups, four[i]);
+		for (int i = 0, part = first; i < DEEP && part < parts; i++, part += warps()) {
+			char *out = (char *)(own_message(m, block + part / groups * grid) + 1);
+
+			cast_group((uint8_t *)out + part % groups * GROUP,
+				   (float *)(void *)(out + m->hidden) + part % groups, four[i]);
+		}
 	}
 }
 
@@ -136,7 +141,7 @@ GDR_DEVICE int dispatch_token(const struct moe *m, int t, int k)
 
 	if (gdr_lane_id() == 0)
 		m->slot[t * m->topk + k] = slot;
-	return gdr_put_signal_nbi_warp(received_message(m, pair, slot), m->cast + (size_t)t * bytes, bytes,
+	return gdr_put_signal_nbi_warp(received_message(m, pair, slot), own_message(m, t), bytes,
 				       &m->arrived[pair], 1, GDR_SIGNAL_ADD, e / m->local);
 }
 
@@ -176,7 +181,10 @@ GDR_DEVICE int dispatch_send(const struct moe *m)
 		one = dispatch_count(m, e);
 		ret = ret ? ret : one;
 	}
-	cast_tokens(m);
+	for (int t = block + warp() * grid; t < m->tokens; t += warps() * grid)
+		address_message(m, t);
+	if (m->fp8)
+		cast_tokens(m);
 	gdr_sync_block();
 	for (int i = warp(); block + i / m->topk * grid < m->tokens; i += warps()) {
 		one = dispatch_token(m, block + i / m->topk * grid, i % m->topk);
@@ -446,7 +454,7 @@ static int set_up(struct moe *m, const struct options *o)
 	m->topk = (int)o->topk;
 	m->fp8 = (int)o->fp8;
 	pairs = (size_t)m->experts;
-	m->x = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
+	m->x = m->fp8 ? (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret) : NULL;
 	m->expert = (int32_t *)symmetric(choices, sizeof(int32_t), &ret);
 	m->weight = (float *)symmetric(choices, sizeof(float), &ret);
 	m->y = (uint16_t *)symmetric(tokens * hidden, sizeof(uint16_t), &ret);
@@ -465,8 +473,9 @@ static int set_up(struct moe *m, const struct options *o)
 	m->status = (int *)zeroed((size_t)o->blocks, sizeof(int), &ret);
 	for (size_t i = 0; !ret && i < tokens * hidden; i++)
 		x[i] = token_element(gdr_host_my_pe(), (int)(i / hidden), (int)(i % hidden));
-	if (!ret)
-		ret = gdr_memcpy(m->x, x, tokens * hidden * sizeof(*x));
+	for (int t = 0; !ret && t < m->tokens; t++)
+		ret = gdr_memcpy(m->fp8 ? m->x + (size_t)t * hidden : (uint16_t *)(void *)(own_message(m, t) + 1),
+				 x + (size_t)t * hidden, hidden * sizeof(*x));
 	free(x);
 	return ret ? ret : gdr_barrier_all();
 }
