@@ -164,7 +164,7 @@ int gdri_call_run(struct gdri_call *c, const struct timespec *deadline)
 	rc = gdri_thread_start_detached(helper_main, c);
 	if (rc) {
 		gdri_call_put(c);
-		return gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot start a helper thread: %s", gdri_errno_text(rc));
+		return gdri_fail(-GDR_ESYSTEM, "bootstrap: cannot start a helper thread: %s", gdri_thread_text(rc));
 	}
 	return gdri_call_wait(c, deadline, NULL);
 }

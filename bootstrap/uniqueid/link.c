@@ -221,7 +221,7 @@ int gdri_uid_link_open(struct gdri_uid_link *l, int fd, uint32_t pe, uint32_t n)
 	rc = gdri_thread_start(&l->reader, reader_main, l);
 	if (!rc)
 		return 0;
-	gdri_error("bootstrap: cannot start a thread: %s", gdri_errno_text(rc));
+	gdri_error("bootstrap: cannot start a thread: %s", gdri_thread_text(rc));
 	link_destroy(l);
 	return -GDR_ESYSTEM;
 }

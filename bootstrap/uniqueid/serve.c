@@ -311,7 +311,7 @@ static int serve_start(struct hub *h)
 	int rc = gdri_thread_start_detached(serve_main, h);
 
 	if (rc)
-		gdri_error("bootstrap: cannot start a thread: %s", gdri_errno_text(rc));
+		gdri_error("bootstrap: cannot start a thread: %s", gdri_thread_text(rc));
 	return rc ? -GDR_ESYSTEM : 0;
 }
 

@@ -210,6 +210,15 @@ void gdri_log(enum gdri_log_level level, const char *fmt, ...)
 	errno = saved;
 }
 
+const char *gdri_thread_text(int err)
+{
+	static _Thread_local char buf[320];
+
+	snprintf(buf, sizeof(buf), "%s%s", gdri_errno_text(err),
+		 err == EAGAIN ? "; see ulimit -u and the pids limit of the control group" : "");
+	return buf;
+}
+
 const char *gdri_errno_text(int err)
 {
 	static _Thread_local char buf[240];
@@ -226,9 +235,7 @@ const char *gdri_errno_text(int err)
 	else if (addresses && !getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY)
 		text_add(&t, ": this process may have %llu KiB of addresses (raise it: ulimit -v)",
 			 (unsigned long long)r.rlim_cur / 1024);
-	if (err == EAGAIN)
-		text_add(&t, "; see ulimit -u and the pids limit of the control group");
-	else if (err == EPERM)
+	if (err == EPERM)
 		text_add(&t, "; see the filter of system calls (seccomp) of the container, or a firewall's rules");
 	return buf;
 }

@@ -158,7 +158,7 @@ int gdri_up_monitor(struct gdri_state *st)
 	gdri_cond_init(&m->wake);
 	rc = gdri_thread_start(&m->thread, monitor_main, m);
 	if (rc) {
-		gdri_error("cannot start the monitor thread: %s", gdri_errno_text(rc));
+		gdri_error("cannot start the monitor thread: %s", gdri_thread_text(rc));
 		pthread_cond_destroy(&m->wake);
 		pthread_mutex_destroy(&m->lock);
 		free(m);

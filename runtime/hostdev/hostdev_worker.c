@@ -192,10 +192,10 @@ static int add_worker(struct gdri_hd *hd)
 		if (hd->n_workers) {
 			gdri_warn("host device: CPU thread %u cannot be started (%s): blocks of "
 				  "kernels that wait for each other may not fit",
-				  hd->n_workers + 1, gdri_errno_text(ret));
+				  hd->n_workers + 1, gdri_thread_text(ret));
 			return GDR_OK;
 		}
-		return gdri_fail(-GDR_ESYSTEM, "host device: no CPU thread can be started: %s", gdri_errno_text(ret));
+		return gdri_fail(-GDR_ESYSTEM, "host device: no CPU thread can be started: %s", gdri_thread_text(ret));
 	}
 	w->next = hd->workers;
 	hd->workers = w;

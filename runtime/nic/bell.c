@@ -92,7 +92,7 @@ static int bell_start(struct gdri_nic_bell *b)
 
 	b->runs = !rc;
 	if (rc)
-		gdri_error("cannot start the doorbell thread: %s", gdri_errno_text(rc));
+		gdri_error("cannot start the doorbell thread: %s", gdri_thread_text(rc));
 	return rc ? -GDR_ESYSTEM : 0;
 }
 

@@ -512,7 +512,7 @@ int gdri_ofi_proxy_start(struct gdri_ofi_proxy *t)
 	rc = gdri_thread_start(&t->thread, proxy_main, t);
 	t->runs = !rc;
 	return rc ? gdri_fail(-GDR_ESYSTEM, "ofi: the proxy's thread does not start: %s",
-			      gdri_errno_text(rc))
+			      gdri_thread_text(rc))
 		  : proxy_place(t);
 }
 
