@@ -32,8 +32,8 @@
 #endif
 /* The address is found here, not where it is used. */
 #define GDRI_FOUND(p) asm volatile("" : "+l"(p))
-#define gdri_unlikely(x) __builtin_expect(!!(x), 0)
-#define gdri_likely(x) __builtin_expect(!!(x), 1)
+#define gdri_unlikely(x) (__builtin_expect(!!(x), 0) != 0)
+#define gdri_likely(x) (__builtin_expect(!!(x), 1) != 0)
 
 /* "memory" in every one: the compiler keeps their order among all accesses. All are of global memory: the
  * heap, a peer's, what the library allocated; the generic forms would look first. */

@@ -39,8 +39,8 @@
 #define GDRI_UNROLLED
 #define GDRI_BY_ABI(f) /* of CUDA's compiler */
 #define GDRI_FOUND(p) ((void)(p)) /* of CUDA's compiler, too */
-#define gdri_unlikely(x) __builtin_expect(!!(x), 0)
-#define gdri_likely(x) __builtin_expect(!!(x), 1)
+#define gdri_unlikely(x) (__builtin_expect(!!(x), 0) != 0)
+#define gdri_likely(x) (__builtin_expect(!!(x), 1) != 0)
 
 #define GDRI_WORLD_LD(name, bits, order)                                                           \
 	GDRI_INLINE uint##bits##_t name##_u##bits(const uint##bits##_t *p)                         \

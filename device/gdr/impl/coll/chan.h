@@ -76,7 +76,7 @@ GDR_DEVICE int gdri_coll_team(const struct gdri_coll *c)
 GDR_DEVICE void gdri_coll_wait_begin(const struct gdri_coll *c, struct gdri_waiter *w, int from, const void *word)
 {
 	gdri_wait_begin(w, c->op, gdri_team_pe(c->team, from), gdri_heap_offset(c->dev, word));
-	w->team = (int16_t)gdri_coll_team(c);
+	w->team = (int8_t)gdri_coll_team(c);
 }
 
 /* Mapped address of the symmetric object, or NULL: by queue. */

@@ -219,7 +219,7 @@ GDR_DEVICE int gdri_post_now(struct gdri_dev *dev, struct gdri_qp *qp, uint32_t 
 		room = gdri_sq_take(qp, n);
 	at = gdri_post_shape(p, mask, blocks, last2, 0); /* while the reservation is under way */
 	depth = qp->depth;
-	due = gdri_sq_fence_due(dev, qp, &seq);
+	due = (uint32_t)gdri_sq_fence_due(dev, qp, &seq);
 	if (!gdri_post_is_single(mask))
 		due = gdr_ballot(mask, (int)due);
 	p->strict = seq != fences;
