@@ -48,6 +48,8 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
+#include <gdr/impl/arch/iso646_off.h>
+
 /** @defgroup coll Collectives of teams
  * See the beginning of gdr/coll.h for what they do and when they may be called.
  * @include coll.c
@@ -129,5 +131,7 @@ GDR_INTEGER_TYPES(GDRI_DECLARE_REDUCE_BITS)
 GDR_HALF_TYPES(GDRI_DECLARE_REDUCE_HALF)
 /** @} */
 /** @} */
+
+#include <gdr/impl/arch/iso646_on.h>
 
 #endif

@@ -41,6 +41,8 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
+#include <gdr/impl/arch/iso646_off.h>
+
 /** @defgroup who Who
  * @{ */
 /** Own number; -GDR_ESTATE before gdr_init. */
@@ -371,5 +373,7 @@ GDR_DEVICE int gdr_grid_sync(void);
 #if defined(__CUDACC__) || defined(GDR_CHECKED)
 #include <gdr/impl/api/names.h>
 #endif
+
+#include <gdr/impl/arch/iso646_on.h>
 
 #endif

@@ -37,6 +37,8 @@
 #include <gdr/team.h>
 #include <gdr/types.h>
 
+#include <gdr/impl/arch/iso646_off.h>
+
 #if GDRI_HAS_HOST
 
 /* What an operation of dst's type reads; host_ops.hpp has C++ look at dst alone for it. */
@@ -304,4 +306,7 @@ GDRI_HOST_OP(int, sync_all, (void), gdri_submit_sync(GDRI_RQ_SYNC_ALL, 0, GDRI_H
 /** @} */
 
 #endif
+
+#include <gdr/impl/arch/iso646_on.h>
+
 #endif

@@ -24,6 +24,8 @@
 #include <gdr/device.h>
 #include <gdr/launch.h>
 
+#include <gdr/impl/arch/iso646_off.h>
+
 #if GDRI_HAS_HOST
 
 /** @defgroup stream Operations on streams
@@ -164,4 +166,7 @@ GDRI_PROTOTYPE(int, gdr_team_sync_on_stream, (gdr_team_t team, gdr_stream_t stre
 #endif
 
 #endif
+
+#include <gdr/impl/arch/iso646_on.h>
+
 #endif

@@ -4,7 +4,23 @@
 #ifndef WRONG
 #define WRONG 0
 #endif
+/* Macros of a program, or of headers before gdr's. */
+#include <iso646.h>
+#define ADD 1
+#define AND &&
+#define COMBINE 1
+#define MAX 100
+#define MIN 0
+#define N 100
+#define OR ||
+#define SUM 1
+#define XOR ^
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define likely(x) (x)
+#define unlikely(x) (x)
 #include <gdr.h>
+#include <gdr/host_ops.h>
 
 struct args {
 	uint64_t *word;
@@ -22,6 +38,8 @@ GDR_KERNEL(put_signal, struct args, a)
 	*a.status = gdr_put(a.word, a.word, 8, 0);
 	*a.status |= gdr_uint64_iput(a.word, a.word, 1, 1, 1, 0);
 	*a.status |= gdr_uint64_sum_reduce(GDR_TEAM_WORLD, a.word, a.word, 1);
+	*a.status |= gdr_uint64_xor_reduce(GDR_TEAM_WORLD, a.word, a.word, 1);
+	*a.status |= *a.word and not gdr_uint64_atomic_fetch_and(a.word, 1, 0);
 	*a.status |= gdr_signal_wait_until(a.word, GDR_CMP_EQ, gdr_uint64_atomic_fetch_add(a.word, 1, 0));
 	*a.status |= gdr_barrier(GDR_TEAM_WORLD) | gdr_fence() | gdr_quiet() | gdr_status();
 	*a.status |= gdr_barrier_all() | gdr_sync_all() | gdr_my_pe() | gdr_n_pes();

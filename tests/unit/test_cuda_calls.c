@@ -266,9 +266,10 @@ static int atomics(uint64_t *word, int pe, int n)
 	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_FETCH, 8, word, 0, 0, next) == 42);
 	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_CSWAP, 8, word, 50, 42, next) == 42);
 	JOB_CHECK(!gdri_submit_amo(GDRI_RQ_AMO, GDRI_AMO_ADD, 8, word + 1, 9, 0, next));
-	JOB_CHECK(!gdri_submit_amo(GDRI_RQ_AMO, GDRI_AMO_KIND(ADD, SUM, double), 8, word + 2, bits, 0, next));
-	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_KIND(COMBINE, MAX, double), 8, word + 2, higher, 0,
-				 next) == bits);
+	JOB_CHECK(!gdri_submit_amo(GDRI_RQ_AMO, GDRI_AMO_KIND(GDRI_AMO_ADD, GDRI_SUM, double), 8, word + 2, bits, 0,
+				   next));
+	JOB_CHECK(gdri_submit_fetch(GDRI_RQ_FETCH_AMO, GDRI_AMO_KIND(GDRI_AMO_COMBINE, GDRI_MAX, double), 8, word + 2,
+				    higher, 0, next) == bits);
 	JOB_CHECK(!gdr_host_quiet() && !gdr_barrier_all());
 	JOB_CHECK(word[0] == 50 && word[1] == 9 && !memcmp(word + 2, &most, sizeof(most)));
 	return 0;

@@ -119,14 +119,15 @@ enum gdri_amo { GDRI_AMO_KINDS(GDRI_AMO_NUMBER) };
 
 /* Atomics of one operand: gdr_T_atomic_OP, gdr_T_atomic_fetch_OP[_nbi], on a context and not. Those of numbers have all
  * types of atomics, those of bits the integers. X(OP, its kind with integers, the reduction that combines alike, ...),
- * where ... is what stands behind X in the list's use. */
+ * where ... is what stands behind X in the list's use. Both have their whole names: MAX alone may be a macro of the
+ * program. */
 #define GDRI_AMO_NUMBER_OPS(X, ...)                                                                \
-	X(add, ADD, SUM, __VA_ARGS__)                                                              \
-	X(max, COMBINE, MAX, __VA_ARGS__)                                                          \
-	X(min, COMBINE, MIN, __VA_ARGS__)
+	X(add, GDRI_AMO_ADD, GDRI_SUM, __VA_ARGS__)                                                \
+	X(max, GDRI_AMO_COMBINE, GDRI_MAX, __VA_ARGS__)                                            \
+	X(min, GDRI_AMO_COMBINE, GDRI_MIN, __VA_ARGS__)
 #define GDRI_AMO_BIT_OPS(X, ...)                                                                   \
-	X(and, AND, AND, __VA_ARGS__)                                                              \
-	X(or, OR, OR, __VA_ARGS__)                                                                 \
-	X(xor, XOR, XOR, __VA_ARGS__)
+	X(and, GDRI_AMO_AND, GDRI_AND, __VA_ARGS__)                                                \
+	X(or, GDRI_AMO_OR, GDRI_OR, __VA_ARGS__)                                                   \
+	X(xor, GDRI_AMO_XOR, GDRI_XOR, __VA_ARGS__)
 
 #endif
