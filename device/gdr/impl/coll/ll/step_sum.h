@@ -110,7 +110,7 @@ GDR_DEVICE int gdri_ll_fold_rows(const struct gdri_ll *l, const struct gdri_ll_c
 GDR_DEVICE int gdri_ll_fold_members(const struct gdri_ll *l, const struct gdri_ll_call *b)
 {
 	const uint64_t *own = (const uint64_t *)(const void *)(b->src + b->src_step * (uint32_t)l->me) + l->rank;
-	uint64_t acc;
+	uint64_t acc = 0; /* gcc -Og does not see that a fold without an error writes it */
 	int ret;
 
 	if (l->rank * 8 >= (int)b->len)
