@@ -129,20 +129,20 @@ static void print_times(const char *what, const double *s, long n, double bytes)
 /* Collective: PE 0 prints what is the mean over the PEs, since a PE that begins first waits for the others. */
 static int print_means(double *dispatch, double *combine, long n, const double *bytes)
 {
-	double times[6];
-	double *own = (double *)gdr_malloc(sizeof(times)), *sum = (double *)gdr_malloc(sizeof(times));
+	double mean[8] = {0, 0, 0, 0, 0, 0, bytes[0], bytes[1]};
+	double *own = (double *)gdr_malloc(sizeof(mean)), *sum = (double *)gdr_malloc(sizeof(mean));
 	int ret = own && sum ? 0 : -GDR_ENOMEM;
 
-	put_times(times, dispatch, n);
-	put_times(times + 3, combine, n);
-	ret = ret ? ret : gdr_memcpy(own, times, sizeof(times));
-	ret = ret ? ret : gdr_host_double_sum_reduce(GDR_TEAM_WORLD, sum, own, 6);
-	ret = ret ? ret : gdr_memcpy(times, sum, sizeof(times));
-	for (int i = 0; i < 6; i++)
-		times[i] /= gdr_host_n_pes();
+	put_times(mean, dispatch, n);
+	put_times(mean + 3, combine, n);
+	ret = ret ? ret : gdr_memcpy(own, mean, sizeof(mean));
+	ret = ret ? ret : gdr_host_double_sum_reduce(GDR_TEAM_WORLD, sum, own, 8);
+	ret = ret ? ret : gdr_memcpy(mean, sum, sizeof(mean));
+	for (int i = 0; i < 8; i++)
+		mean[i] /= gdr_host_n_pes();
 	if (!ret && gdr_host_my_pe() == 0) {
-		print_times("dispatch", times, n, bytes[0]);
-		print_times("combine", times + 3, n, bytes[1]);
+		print_times("dispatch", mean, n, mean[6]);
+		print_times("combine", mean + 3, n, mean[7]);
 	}
 	gdr_free(sum);
 	gdr_free(own);

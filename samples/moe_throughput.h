@@ -16,8 +16,8 @@
  * Over nodes (as many PEs on each) a token goes once to each node that needs it, to the PE that stands there as its own
  * does here, which forwards it to the other PEs of its node; partial sums go back straight.
  *
- * Every chunk has its signal each round, also where no token of it was needed, and combine ends when all have come. So
- * a PE begins its next round when all are done with its rows, and no buffer is written while it is read.
+ * Every chunk has its signal each round, also where no token of it was needed, and who adds up ends when all have come.
+ * So a PE begins its next round when all are done with its rows, and no buffer is written while it is read.
  *
  * Some warps of each block send, through shared memory by the bulk copy engine of a GPU that has one; the others work
  * and wait. */
@@ -153,7 +153,7 @@ GDR_DEVICE int send_signal(const struct flow *f, uint64_t *signal, int pe)
 		ret = gdr_fence_pe(pe);
 		ret = ret ? ret : gdr_signal_set(signal, f->round, pe);
 	}
-	return ret;
+	return (int)gdr_shfl_u32(0xffffffff, (uint32_t)ret, 0); /* all lanes go on, or none */
 }
 
 /* A sender: rows of a chunk, the first of which lies at src, of `each` bytes; those that have a bit in `mask`. */
@@ -535,9 +535,10 @@ static int flow_set_up(struct flow *f, const struct options *o)
 	f->fp8 = (int)o->fp8;
 	f->local = local_experts(o);
 	f->experts = f->local * (int)pes;
-	f->chunk = flow_chunk(o, f->node < (int)pes);
+	f->chunk = flow_chunk(o, f->node > 1 && f->node < (int)pes);
 	f->chunks = (f->tokens + f->chunk - 1) / f->chunk;
 	f->part = (PART + f->chunk - 1) / f->chunk;
+	f->part = f->part < f->chunks ? f->part : f->chunks;
 	f->parts = (f->chunks + f->part - 1) / f->part;
 	f->sums = flow_sums(o);
 	f->sum_chunks = (f->tokens + f->sums - 1) / f->sums;
