@@ -426,16 +426,16 @@ GDR_KERNEL(flow_experts, struct flow, f)
 	}
 }
 
-/* One of so many warps: adds up what came, several of them a token if there are as many, and waits for every chunk,
+/* A warp, one of so many: adds up what came, several of them a token if there are as many, and waits for every chunk,
  * also those without tokens: the round is over then. */
-GDR_DEVICE int add_tokens(const struct flow *f, int number, int warps)
+GDR_DEVICE int add_tokens(const struct flow *f, int number, int all)
 {
-	int most = (f->hidden / 8 + 32 * DEEP - 1) / (32 * DEEP), of = warps / f->tokens, ret = 0;
+	int most = (f->hidden / 8 + 32 * DEEP - 1) / (32 * DEEP), of = all / f->tokens, ret = 0;
 
 	of = of < 1 ? 1 : of > most ? most : of;
-	for (int i = number; i < f->tokens * of && !ret; i += warps)
+	for (int i = number; i < f->tokens * of && !ret; i += all)
 		ret = combine_token_sums(f, i / of, i % of, of);
-	for (int i = number; i < f->sum_chunks * gdr_n_pes() && !ret; i += warps)
+	for (int i = number; i < f->sum_chunks * gdr_n_pes() && !ret; i += all)
 		ret = await(f, &f->came[i], i / f->sum_chunks);
 	return ret;
 }
@@ -466,9 +466,9 @@ GDR_KERNEL(flow_add, struct flow, f)
 /* The tokens that a sender puts. */
 static long flow_share(const struct options *o)
 {
-	long senders = SENDERS * o->blocks;
+	long all = SENDERS * o->blocks;
 
-	return (o->tokens * (gdr_host_n_pes() - 1) + senders - 1) / senders;
+	return (o->tokens * (gdr_host_n_pes() - 1) + all - 1) / all;
 }
 
 /* A sender's fence waits for all that its multiprocessor has under way, so chunks are as large as may be; smaller where

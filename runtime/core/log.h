@@ -36,7 +36,7 @@ void gdri_log_clear_error(void);
  * it. The calling thread's until its next call. */
 const char *gdri_errno_text(int err);
 
-/* gdri_errno_text of a thread that does not start, and where the limits of threads are. */
+/* gdri_errno_text of a thread that does not start, and where the limits of threads are; as long as that text. */
 const char *gdri_thread_text(int err);
 
 #define gdri_error(...) gdri_log(GDRI_LOG_ERROR, __VA_ARGS__)
